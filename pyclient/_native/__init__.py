@@ -1,0 +1,1 @@
+"""Compiled twins of `pyclient._pure`: same names, same bytes."""

@@ -1,0 +1,1 @@
+"""Pure-Python twins of `pyclient._native`: same names, same bytes."""

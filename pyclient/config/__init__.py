@@ -1,0 +1,1 @@
+"""Configuration: one table of keys per client, validated and documented from the same rows."""

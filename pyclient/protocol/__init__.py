@@ -1,0 +1,1 @@
+"""Kafka's wire protocol: declarative messages, compiled codecs, headers and frames."""

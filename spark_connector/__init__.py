@@ -1,0 +1,1 @@
+"""A Spark source and sink for Kafka on Spark's Python Data Source API: no jar."""
