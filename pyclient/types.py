@@ -1,0 +1,77 @@
+"""The tuples of the public contract: kafka-python's names, fields and defaults.
+
+A leaf. Tuples and not dataclasses, because programs written for kafka-python unpack and compare
+them.
+"""
+
+import base64
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+class TopicPartitionReplica(NamedTuple):
+    """The replica of a partition on one broker."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset: the next one to read, a note of the program, the leader's epoch."""
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The answer to a search by time: the first offset at or after it, and that record's time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int | None
+
+
+class RecordMetadata(NamedTuple):
+    """Where a sent record went.
+
+    `offset` is -1 with acks=0, where no broker tells. `checksum` is None: batches carry one,
+    records do not. A size is -1 where the record has no key, value or headers.
+    """
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int
+    checksum: int | None
+    serialized_key_size: int
+    serialized_value_size: int
+    serialized_header_size: int
+
+
+def format_uuid(uuid: bytes) -> str:
+    """Kafka's text form of a topic id: URL-safe base64 of the 16 bytes, without padding."""
+    return base64.urlsafe_b64encode(uuid).decode("ascii").rstrip("=")
+
+
+def parse_uuid(text: str) -> bytes:
+    """The 16 bytes of a topic id given in Kafka's text form.
+
+    Raises:
+        ValueError: the text is not the form of 16 bytes.
+    """
+    try:
+        uuid = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a topic id in URL-safe base64") from error
+    if len(uuid) != 16:
+        raise ValueError(f"{text!r} is a topic id of {len(uuid)} bytes, not 16")
+    return uuid
