@@ -1,0 +1,156 @@
+"""The wire types that fields are declared with.
+
+Each type knows its zero value and, when its width is fixed, its `struct` code. Everything
+else about encoding is in `codec` (compiled) and `explain` (interpreted, for error messages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from pyclient.protocol.schema import Struct
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+# A topic id and the like: 16 raw bytes. `uuid.UUID` costs a microsecond to build and is
+# only ever wanted for display; `pyclient.types` formats one.
+Uuid: TypeAlias = bytes
+ZERO_UUID: Final[Uuid] = bytes(16)
+
+
+class FileRange(Protocol):
+    """Record bytes that are still in a file: the socket layer sends them, nobody reads them."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the range holds."""
+
+
+Part: TypeAlias = Buffer | FileRange
+# What a `records` field may hold: decoded, always one memoryview; for encoding also pieces
+# that stay apart until the socket writes them, or a range of a file.
+Records: TypeAlias = Buffer | FileRange | Sequence[Buffer]
+
+
+class WireType:
+    """A type a field can have. Compared by identity, printed by name."""
+
+    __slots__ = ("code", "name", "width", "zero")
+
+    def __init__(self, name: str, zero: Any, code: str = "", width: int = 0) -> None:
+        self.name = name
+        self.zero = zero
+        self.code = code
+        self.width = width
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+INT8: Final = WireType("int8", 0, "b", 1)
+INT16: Final = WireType("int16", 0, "h", 2)
+INT32: Final = WireType("int32", 0, "i", 4)
+INT64: Final = WireType("int64", 0, "q", 8)
+UINT16: Final = WireType("uint16", 0, "H", 2)
+UINT32: Final = WireType("uint32", 0, "I", 4)
+FLOAT64: Final = WireType("float64", 0.0, "d", 8)
+BOOL: Final = WireType("bool", False, "?", 1)
+UUID: Final = WireType("uuid", ZERO_UUID, "16s", 16)
+STRING: Final = WireType("string", "")
+BYTES: Final = WireType("bytes", b"")
+RECORDS: Final = WireType("records", None)
+
+
+class ArrayType(WireType):
+    """A list of one element type."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: WireType) -> None:
+        super().__init__(f"[]{element.name}", None)
+        self.element = element
+
+
+class StructType(WireType):
+    """A nested structure. Inline on the wire, with a marker byte in front where nullable."""
+
+    __slots__ = ("struct",)
+
+    def __init__(self, struct: type[Struct]) -> None:
+        super().__init__(struct.__name__, None)
+        self.struct = struct
+
+
+class VersionRange:
+    """Kafka's notation for versions: `0+`, `3-13`, `12`, `none`."""
+
+    __slots__ = ("highest", "lowest")
+
+    UNBOUNDED = 0x7FFF
+
+    def __init__(self, text: str) -> None:
+        low, dash, high = text.partition("-")
+        if text == "none":
+            self.lowest, self.highest = 0, -1
+        elif text.endswith("+"):
+            self.lowest, self.highest = int(text[:-1]), self.UNBOUNDED
+        else:
+            self.lowest, self.highest = int(low), int(high if dash else low)
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.lowest <= version <= self.highest
+
+    def __iter__(self) -> Any:
+        return iter(range(self.lowest, self.highest + 1))
+
+    def __repr__(self) -> str:
+        if self.highest < self.lowest:
+            return "none"
+        if self.highest == self.UNBOUNDED:
+            return f"{self.lowest}+"
+        return f"{self.lowest}-{self.highest}" if self.highest > self.lowest else f"{self.lowest}"
+
+
+_SMALL_UVARINTS: Final = tuple(
+    bytes([n]) if n < 0x80 else bytes([n & 0x7F | 0x80, n >> 7]) for n in range(1024)
+)
+
+
+def encode_uvarint(value: int) -> bytes:
+    """An unsigned variable-length integer: seven bits a byte, lowest first."""
+    if value < 1024:
+        return _SMALL_UVARINTS[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
+    """The unsigned variable-length integer at `position`, and the position behind it.
+
+    Raises:
+        IndexError: the buffer ends inside the integer.
+        ValueError: it is longer than five bytes, or above 32 bits.
+    """
+    value = shift = 0
+    while True:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFF:
+                raise ValueError("a varint above 32 bits")
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise ValueError("a varint longer than five bytes")
+
+
+def part_length(part: Part) -> int:
+    """The number of bytes a part will be on the wire."""
+    return len(part) if isinstance(part, (bytes, bytearray)) else part.nbytes

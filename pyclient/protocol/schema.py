@@ -1,0 +1,290 @@
+"""How a message is declared: annotations for people and type checkers, `field()` for the wire.
+
+`Struct` is a group of fields, `Message` a struct that stands alone: an API's request or
+response, a record of an internal topic, a header. Declaring a class costs almost nothing;
+its encoder and decoder are compiled per version on first use (see `codec`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, dataclass_transform
+
+from pyclient.protocol.primitives import (
+    ArrayType,
+    Buffer,
+    Part,
+    StructType,
+    VersionRange,
+    WireType,
+)
+
+_ZERO: Final = object()
+NO_TAGGED_FIELDS: Final[Mapping[int, bytes]] = MappingProxyType({})
+
+
+class Field:
+    """One declared field: its wire type and the versions that carry it."""
+
+    __slots__ = ("default", "flexible", "ignorable", "name", "nullable", "tag", "tagged", "type",
+                 "versions")  # fmt: skip
+
+    def __init__(
+        self,
+        wire_type: WireType,
+        versions: VersionRange,
+        nullable: VersionRange,
+        default: Any,
+        tag: int | None,
+        tagged: VersionRange,
+        ignorable: bool,
+        flexible: VersionRange | None,
+    ) -> None:
+        self.name = ""
+        self.type = wire_type
+        self.versions = versions
+        self.nullable = nullable
+        self.default = default
+        self.tag = tag
+        self.tagged = tagged
+        self.ignorable = ignorable
+        self.flexible = flexible
+
+    def fresh_default(self) -> Any:
+        """The value of the field where it is absent; a new one where it is mutable."""
+        if self.default is not _ZERO:
+            return self.default
+        if isinstance(self.type, ArrayType):
+            return []
+        if isinstance(self.type, StructType):
+            return self.type.struct()
+        return self.type.zero
+
+    @property
+    def default_is_mutable(self) -> bool:
+        """Whether `fresh_default` must be called for every instance."""
+        return self.default is _ZERO and isinstance(self.type, ArrayType | StructType)
+
+
+def field(
+    wire_type: WireType,
+    *,
+    versions: str = "0+",
+    nullable: str = "none",
+    default: Any = _ZERO,
+    tag: int | None = None,
+    tagged: str | None = None,
+    ignorable: bool = False,
+    flexible: str | None = None,
+) -> Any:
+    """Declare a field.
+
+    Args:
+        wire_type: a type of `primitives`, `array(...)` or `struct(...)`.
+        versions: the message versions that carry the field.
+        nullable: those of them in which it may be None.
+        default: the value where the field is absent; the type's zero if not given.
+        tag: the number of a tagged field.
+        tagged: the versions in which it is tagged; all of its versions if not given.
+        ignorable: a value that the version can't carry is dropped instead of refused.
+        flexible: overrides the message's flexible versions (the request header needs it).
+    """
+    if tag is None:
+        tagged = "none"
+    elif tagged is None:
+        tagged = versions
+    return Field(
+        wire_type,
+        VersionRange(versions),
+        VersionRange(nullable),
+        default,
+        tag,
+        VersionRange(tagged),
+        ignorable,
+        None if flexible is None else VersionRange(flexible),
+    )
+
+
+def array(element: WireType | type[Struct]) -> ArrayType:
+    """A list of `element`."""
+    return ArrayType(element if isinstance(element, WireType) else StructType(element))
+
+
+def struct(of: type[Struct]) -> StructType:
+    """A nested structure, as a field type."""
+    return StructType(of)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class StructMeta(type):
+    """Turns declared fields into slots and a keyword-only constructor."""
+
+    fields: tuple[Field, ...]
+
+    def __new__(
+        metaclass, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any
+    ) -> StructMeta:
+        fields = tuple(value for value in namespace.values() if isinstance(value, Field))
+        for one in fields:
+            one.name = next(key for key, value in namespace.items() if value is one)
+        for one in fields:
+            del namespace[one.name]
+        namespace["fields"] = fields
+        namespace["__slots__"] = (
+            *namespace.get("__slots__", ()),
+            *(one.name for one in fields),
+        )
+        if fields:
+            namespace["__init__"] = _constructor(name, fields)
+        return super().__new__(metaclass, name, bases, namespace, **keywords)
+
+
+def _constructor(owner: str, fields: tuple[Field, ...]) -> Callable[..., None]:
+    """Write `__init__` as source, as dataclasses do: it runs once per message on hot paths."""
+    scope: dict[str, Any] = {"_ZERO": _ZERO, "_NONE": NO_TAGGED_FIELDS}
+    arguments, body = [], ["self.unknown_tagged_fields = unknown_tagged_fields"]
+    for index, one in enumerate(fields):
+        if one.default_is_mutable:
+            scope[f"_f{index}"] = one.fresh_default
+            arguments.append(f"{one.name}=_ZERO")
+            body.append(f"self.{one.name} = _f{index}() if {one.name} is _ZERO else {one.name}")
+        else:
+            scope[f"_d{index}"] = one.fresh_default()
+            arguments.append(f"{one.name}=_d{index}")
+            body.append(f"self.{one.name} = {one.name}")
+    arguments.append("unknown_tagged_fields=_NONE")
+    source = f"def __init__(self, *, {', '.join(arguments)}):\n " + "\n ".join(body)
+    exec(compile(source, f"<{owner}.__init__>", "exec"), scope)
+    constructor: Callable[..., None] = scope["__init__"]
+    return constructor
+
+
+class Struct(metaclass=StructMeta):
+    """A group of fields. Mutable, compared by value."""
+
+    __slots__ = ("unknown_tagged_fields",)
+
+    if TYPE_CHECKING:
+        # Tags of a newer version than ours: kept, so that they survive a round trip.
+        unknown_tagged_fields: Mapping[int, bytes] = NO_TAGGED_FIELDS
+
+    def __init__(self) -> None:
+        self.unknown_tagged_fields = NO_TAGGED_FIELDS
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return dict(self.unknown_tagged_fields) == dict(other.unknown_tagged_fields) and all(
+            getattr(self, one.name) == getattr(other, one.name) for one in type(self).fields
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [f"{one.name}={getattr(self, one.name)!r}" for one in type(self).fields]
+        if self.unknown_tagged_fields:
+            shown.append(f"unknown_tagged_fields={dict(self.unknown_tagged_fields)!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Message(Struct):
+    """A struct that stands alone on the wire, with versions of its own."""
+
+    api_key: ClassVar[int | None]
+    record_type: ClassVar[int | None]
+    versions: ClassVar[VersionRange]
+    stable: ClassVar[VersionRange]
+    flexible: ClassVar[VersionRange]
+    _encoders: ClassVar[dict[int, Callable[[Any, list[Part]], None]]]
+    _decoders: ClassVar[dict[int, Callable[[memoryview, int], tuple[Any, int]]]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        versions: str,
+        flexible: str,
+        stable: str | None = None,
+        api_key: int | None = None,
+        record_type: int | None = None,
+    ) -> None:
+        """Declare a message.
+
+        Args:
+            versions: every version that is defined.
+            flexible: those with compact lengths and tagged fields.
+            stable: those that a released Kafka serves, if not all of them.
+            api_key: the number of the API, for requests and responses.
+            record_type: the number in front of a record of an internal topic.
+        """
+        super().__init_subclass__()
+        cls.api_key = api_key
+        cls.record_type = record_type
+        cls.versions = VersionRange(versions)
+        cls.stable = VersionRange(stable or versions)
+        cls.flexible = VersionRange(flexible)
+        cls._encoders = {}
+        cls._decoders = {}
+
+    def version_cap(self, transaction_version: int = 0) -> int:  # noqa: ARG002
+        """The highest version that can carry this very message.
+
+        Messages override it where what they hold rules versions out: topic names where a
+        version wants ids, a transaction where the cluster's `transaction.version` is older.
+        """
+        return self.stable.highest
+
+    def encode(self, version: int) -> list[Part]:
+        """The message's bytes as parts: record bytes stay apart, as they were given.
+
+        Raises:
+            ProtocolError: a field has a wrong type or an integer out of range, or a value
+                that this version can't carry.
+        """
+        encoder = self._encoders.get(version)
+        if encoder is None:
+            from pyclient.protocol import codec
+
+            encoder = codec.compile_encoder(type(self), version)
+        parts: list[Part] = []
+        try:
+            encoder(self, parts)
+        except Exception as error:
+            from pyclient.protocol import explain
+
+            raise explain.encode_failure(self, version, error) from error
+        return parts
+
+    def encode_bytes(self, version: int) -> bytes:
+        """The message's bytes, joined: for small messages and for tests."""
+        return b"".join(self.encode(version))  # type: ignore[arg-type]
+
+    @classmethod
+    def decode(cls, buffer: Buffer, version: int) -> Self:
+        """The message that fills `buffer`.
+
+        Raises:
+            ProtocolError: the bytes are not such a message, or more than that.
+        """
+        message, position = cls.decode_from(buffer, 0, version)
+        if position != len(buffer):
+            from pyclient.protocol import explain
+
+            raise explain.trailing_bytes(cls, version, position, len(buffer))
+        return message
+
+    @classmethod
+    def decode_from(cls, buffer: Buffer, position: int, version: int) -> tuple[Self, int]:
+        """The message that starts at `position`, and the position behind it."""
+        decoder = cls._decoders.get(version)
+        if decoder is None:
+            from pyclient.protocol import codec
+
+            decoder = codec.compile_decoder(cls, version)
+        view = memoryview(buffer)
+        try:
+            return decoder(view, position)
+        except Exception as error:
+            from pyclient.protocol import explain
+
+            raise explain.decode_failure(cls, view, position, version, error) from error
