@@ -105,10 +105,6 @@ class KafkaConnectionError(InvalidMetadataError):
     """A connection to a broker could not be made, or broke."""
 
 
-class NoBrokersAvailable(KafkaConnectionError):
-    """None of the bootstrap addresses could be reached."""
-
-
 class NodeNotReadyError(RetriableError):
     """There is no connection to the broker yet that could take a request."""
 
@@ -119,6 +115,11 @@ class TooManyInFlightRequests(RetriableError):
 
 class KafkaTimeoutError(RetriableError):
     """The time that the caller allowed has passed."""
+
+
+# kafka-python 2 raises this class, kafka-python 3 a timeout: a program may catch either.
+class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
+    """None of the bootstrap addresses could be reached."""
 
 
 class Cancelled(RetriableError):

@@ -57,6 +57,45 @@ class RecordMetadata(NamedTuple):
     serialized_header_size: int
 
 
+class BrokerMetadata(NamedTuple):
+    """A broker, at the address that it gives to clients."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class PartitionMetadata(NamedTuple):
+    """The replicas of a partition; `leader` is -1 while it has none."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+
+
+class MemberState:
+    """The states of a group member, as `ConsumerGroupMetadata.state` tells them."""
+
+    UNJOINED = "<unjoined>"
+    REBALANCING = "<rebalancing>"
+    STABLE = "<stable>"
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """A snapshot of a consumer's membership in its group."""
+
+    group_id: str | None = None
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+    state: str = MemberState.UNJOINED
+
+
 def format_uuid(uuid: bytes) -> str:
     """Kafka's text form of a topic id: URL-safe base64 of the 16 bytes, without padding."""
     return base64.urlsafe_b64encode(uuid).decode("ascii").rstrip("=")

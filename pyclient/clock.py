@@ -1,0 +1,52 @@
+"""Time, injected: the one module that reads the machine's clocks.
+
+Two readings, never mixed: `now_ms` is the wall clock, for timestamps of records, and may jump;
+`monotonic_ms` is for deadlines and waits, and never goes back. Any thread may read a clock.
+"""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What everything that needs the time is given."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch."""
+
+    def monotonic_ms(self) -> float:
+        """Milliseconds since some fixed point in the past."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        """Milliseconds since some fixed point in the past."""
+        return time.monotonic() * 1000
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move: for tests and simulation."""
+
+    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
+        self._start_ms = now_ms
+        self._elapsed_ms = 0.0
+
+    def now_ms(self) -> int:
+        """The start, and what `advance` added since."""
+        return self._start_ms + int(self._elapsed_ms)
+
+    def monotonic_ms(self) -> float:
+        """What `advance` added since the start."""
+        return self._elapsed_ms
+
+    def advance(self, milliseconds: float) -> None:
+        """Move both readings forward."""
+        if milliseconds < 0:
+            raise ValueError(f"time does not go back: {milliseconds} ms")
+        self._elapsed_ms += milliseconds

@@ -1,0 +1,97 @@
+"""Turning keys and values into bytes and back: kafka-python's interfaces, and plain callables.
+
+`serializer` and `deserializer` bring what a program configured (an object of the interface, of
+either major version of kafka-python, a callable, or None) to one form. A leaf; serializers run
+on the caller's thread.
+"""
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+Bytes: TypeAlias = bytes | bytearray | memoryview
+SerializeFunction: TypeAlias = Callable[[str, Headers, Any], Bytes | None]
+DeserializeFunction: TypeAlias = Callable[[str, Headers, bytes | None], Any]
+
+
+class Serializer(ABC):
+    """Makes the bytes of a key or a value."""
+
+    @abstractmethod
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        """The bytes of `data`, None for a null."""
+
+    def close(self) -> None:  # noqa: B027  an optional hook, as in kafka-python
+        """Called when the producer closes."""
+
+
+class Deserializer(ABC):
+    """Makes a key or a value of the bytes."""
+
+    @abstractmethod
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        """What `data` stands for."""
+
+    def close(self) -> None:  # noqa: B027  an optional hook, as in kafka-python
+        """Called when the consumer closes."""
+
+
+class DefaultSerializer(Serializer, Deserializer):
+    """Text as UTF-8 or another encoding; bytes pass as they are."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self.encoding = encoding
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:  # noqa: ARG002
+        """Encode text."""
+        if data is None or isinstance(data, bytes | bytearray | memoryview):
+            return data
+        encoded: bytes = data.encode(self.encoding)
+        return encoded
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:  # noqa: ARG002
+        """Decode text."""
+        return None if data is None else data.decode(self.encoding)
+
+
+class JsonSerializer(DefaultSerializer):
+    """Anything that JSON can hold; None stays a null."""
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        """Encode as JSON."""
+        return None if data is None else super().serialize(topic, headers, json.dumps(data))
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        """Decode JSON."""
+        return None if data is None else json.loads(super().deserialize(topic, headers, data))
+
+
+def serializer(configured: object) -> SerializeFunction | None:
+    """The function of a configured serializer; None where bytes are to pass as they are."""
+    return _function(configured, "serialize")
+
+
+def deserializer(configured: object) -> DeserializeFunction | None:
+    """The function of a configured deserializer; None where bytes are to pass as they are."""
+    return _function(configured, "deserialize")
+
+
+def _function(configured: object, method_name: str) -> Callable[[str, Headers, Any], Any] | None:
+    if configured is None:
+        return None
+    method: Callable[..., Any] | None = getattr(configured, method_name, None)
+    if method is not None:
+        if _positional_count(method) == 2:  # kafka-python 2: serialize(topic, value)
+            return lambda topic, _headers, data: method(topic, data)
+        return method
+    if callable(configured):
+        return lambda _topic, _headers, data: configured(data)
+    raise TypeError(f"neither a callable nor an object with {method_name}(): {configured!r}")
+
+
+def _positional_count(function: Callable[..., Any]) -> int:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds for p in inspect.signature(function).parameters.values())
