@@ -1,0 +1,37 @@
+"""DescribeTransactions (API key 65): the state of transactions."""
+
+from pyclient.protocol.primitives import INT16, INT32, INT64, STRING
+from pyclient.protocol.schema import Message, Struct, array, field
+
+
+class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
+    """Describe transactions."""
+
+    transactional_ids: list[str] = field(array(STRING))
+
+
+class TopicData(Struct):
+    """Partitions of one topic that take part."""
+
+    topic: str = field(STRING)
+    partitions: list[int] = field(array(INT32))
+
+
+class TransactionState(Struct):
+    """A transaction: its producer, its age and its partitions."""
+
+    error_code: int = field(INT16)
+    transactional_id: str = field(STRING)
+    transaction_state: str = field(STRING)
+    transaction_timeout_ms: int = field(INT32)
+    transaction_start_time_ms: int = field(INT64)
+    producer_id: int = field(INT64)
+    producer_epoch: int = field(INT16)
+    topics: list[TopicData] = field(array(TopicData))
+
+
+class DescribeTransactionsResponse(Message, api_key=65, versions="0", flexible="0+"):
+    """The transactions that were asked for."""
+
+    throttle_time_ms: int = field(INT32)
+    transaction_states: list[TransactionState] = field(array(TransactionState))

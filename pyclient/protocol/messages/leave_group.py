@@ -1,0 +1,44 @@
+"""LeaveGroup (API key 13): members leave a classic group.
+
+Up to version 2 one member leaves, named by `member_id`, and the response lists nobody. From 3
+on `members` may name many, also by instance id alone, and each gets an answer of its own.
+"""
+
+from pyclient.protocol.primitives import INT16, INT32, STRING
+from pyclient.protocol.schema import Message, Struct, array, field
+
+
+class MemberIdentity(Struct):
+    """A member that leaves, by member id or instance id."""
+
+    member_id: str = field(STRING)
+    group_instance_id: str | None = field(STRING, nullable="0+", default=None)
+    reason: str | None = field(STRING, versions="5+", nullable="5+", default=None, ignorable=True)
+
+
+class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
+    """Leave a group, or make members leave it."""
+
+    group_id: str = field(STRING)
+    member_id: str = field(STRING, versions="0-2")
+    members: list[MemberIdentity] = field(array(MemberIdentity), versions="3+")
+
+    def version_cap(self, transaction_version: int = 0) -> int:
+        """2 for a request about a single `member_id`."""
+        return 2 if self.member_id else super().version_cap(transaction_version)
+
+
+class MemberResponse(Struct):
+    """Whether one member was removed."""
+
+    member_id: str = field(STRING)
+    group_instance_id: str | None = field(STRING, nullable="0+")
+    error_code: int = field(INT16)
+
+
+class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):
+    """Who was removed."""
+
+    throttle_time_ms: int = field(INT32, versions="1+", ignorable=True)
+    error_code: int = field(INT16)
+    members: list[MemberResponse] = field(array(MemberResponse), versions="3+")

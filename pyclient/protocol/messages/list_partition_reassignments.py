@@ -1,0 +1,45 @@
+"""ListPartitionReassignments (API key 46): the moves under way."""
+
+from pyclient.protocol.primitives import INT16, INT32, STRING
+from pyclient.protocol.schema import Message, Struct, array, field
+
+
+class ListPartitionReassignmentsTopics(Struct):
+    """Partitions of one topic to look at."""
+
+    name: str = field(STRING)
+    partition_indexes: list[int] = field(array(INT32))
+
+
+class ListPartitionReassignmentsRequest(Message, api_key=46, versions="0", flexible="0+"):
+    """List the moves under way; null for all topics."""
+
+    timeout_ms: int = field(INT32, default=60000)
+    topics: list[ListPartitionReassignmentsTopics] | None = field(
+        array(ListPartitionReassignmentsTopics), nullable="0+", default=None
+    )
+
+
+class OngoingPartitionReassignment(Struct):
+    """A partition on the move."""
+
+    partition_index: int = field(INT32)
+    replicas: list[int] = field(array(INT32))
+    adding_replicas: list[int] = field(array(INT32))
+    removing_replicas: list[int] = field(array(INT32))
+
+
+class OngoingTopicReassignment(Struct):
+    """The moves in one topic."""
+
+    name: str = field(STRING)
+    partitions: list[OngoingPartitionReassignment] = field(array(OngoingPartitionReassignment))
+
+
+class ListPartitionReassignmentsResponse(Message, api_key=46, versions="0", flexible="0+"):
+    """The moves under way."""
+
+    throttle_time_ms: int = field(INT32)
+    error_code: int = field(INT16)
+    error_message: str | None = field(STRING, nullable="0+")
+    topics: list[OngoingTopicReassignment] = field(array(OngoingTopicReassignment))
