@@ -35,7 +35,7 @@ Encoder = Callable[[Any, list[Part]], None]
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
 
 
-class Malformed(Exception):  # noqa: N818
+class Malformed(Exception):
     """A compiled codec gave up; `explain` finds out why. Never leaves this package."""
 
 

@@ -22,6 +22,8 @@ def request_frame(
     request: Message, version: int, correlation_id: int, client_id: str | None
 ) -> list[Part]:
     """A request with its header and length, ready to be written."""
+    if request.api_key is None:
+        raise ProtocolError(f"{type(request).__name__} is not a request")
     header = RequestHeader(
         request_api_key=request.api_key,
         request_api_version=version,

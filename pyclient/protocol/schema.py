@@ -122,7 +122,7 @@ class StructMeta(type):
 
     fields: tuple[Field, ...]
 
-    def __new__(
+    def __new__(  # noqa: D102
         metaclass, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any
     ) -> StructMeta:
         fields = tuple(value for value in namespace.values() if isinstance(value, Field))
