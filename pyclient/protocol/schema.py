@@ -116,7 +116,8 @@ def struct(of: type[Struct]) -> StructType:
     return StructType(of)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+# `field` is no specifier to type checkers: so each field has a default, and all are optional.
+@dataclass_transform(kw_only_default=True)
 class StructMeta(type):
     """Turns declared fields into slots and a keyword-only constructor."""
 

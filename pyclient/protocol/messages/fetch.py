@@ -78,10 +78,9 @@ class FetchRequest(Message, api_key=1, versions="4-18", flexible="12+"):
 
     def version_cap(self, transaction_version: int = 0) -> int:
         """12 while the id of a topic, or of a forgotten one, is missing."""
-        topics = (*self.topics, *self.forgotten_topics_data)
-        if any(topic.topic_id == ZERO_UUID for topic in topics):
-            return 12
-        return super().version_cap(transaction_version)
+        ids = [topic.topic_id for topic in self.topics]
+        ids += [topic.topic_id for topic in self.forgotten_topics_data]
+        return 12 if ZERO_UUID in ids else super().version_cap(transaction_version)
 
 
 class EpochEndOffset(Struct):
