@@ -84,7 +84,7 @@ class BrokerResponseError(KafkaError):
         _CLASSES[code] = cls
 
     def __str__(self) -> str:
-        if getattr(self, "code", None) is None:
+        if not hasattr(self, "name"):  # a family, raised as such
             return super().__str__()
         return f"{super().__str__()} ({self.name}, error {self.code})"
 
