@@ -1,0 +1,205 @@
+"""Apache Kafka for tests: its jars from Maven Central, one KRaft node, its command-line tools.
+
+The jars are kept outside the repository (`KAFKA_PYCLIENT_CACHE`, by default below the user's
+cache folder) and fetched once. Where Java, Maven or the jars can't be had, `unavailable()`
+says why; CI sets `CI=true`, and there the reason is a failure instead of a skip.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+KAFKA_VERSION: Final = "4.3.0"
+START_SECONDS: Final = 60
+FETCH_SECONDS: Final = 300
+
+_POM: Final = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId><artifactId>kafka-jars</artifactId><version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
+      <version>{KAFKA_VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
+      <version>{KAFKA_VERSION}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>1.7.36</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+class ApacheKafkaUnavailable(Exception):
+    """Why Apache Kafka can't run here, and what to do about it."""
+
+
+def jars() -> Path:
+    """The folder with Apache Kafka's jars, fetched if need be.
+
+    Raises:
+        ApacheKafkaUnavailable: there is no Java or Maven, or the download failed.
+    """
+    for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
+        if shutil.which(program) is None:
+            raise ApacheKafkaUnavailable(
+                f"`{program}` is not on the PATH; install it (Debian: apt-get install {package})"
+            )
+    folder = _cache() / f"kafka-{KAFKA_VERSION}"
+    if not folder.is_dir():
+        _fetch_jars(folder)
+    return folder
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+    return Path(os.environ.get("KAFKA_PYCLIENT_CACHE", f"{home}/kafka-pyclient"))
+
+
+def _fetch_jars(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Fetched beside its place and renamed: a run that was cut off leaves no half a folder.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        (Path(scratch) / "pom.xml").write_text(_POM)
+        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"]
+        done = subprocess.run(
+            command, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
+        )
+        if done.returncode != 0:
+            raise ApacheKafkaUnavailable(
+                f"Maven could not fetch Apache Kafka {KAFKA_VERSION}:\n{done.stdout[-2000:]}"
+            )
+        with suppress(OSError):  # another run was faster
+            (Path(scratch) / "jars").rename(folder)
+
+
+def run_tool(main_class: str, arguments: Iterable[str], timeout: float = 120) -> str:
+    """Run one of Apache Kafka's command-line tools, such as `kafka.tools.StorageTool`."""
+    command = ["java", "-Xmx512m", "-cp", f"{jars()}/*", main_class, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{main_class} failed:\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def dump_log(segment: Path) -> str:
+    """Apache Kafka's own reading of a segment: deep iteration over its records."""
+    arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
+    return run_tool("kafka.tools.DumpLogSegments", arguments)
+
+
+class ApacheKafka:
+    """One running node. `bootstrap_servers` is where it listens."""
+
+    def __init__(self, folder: Path, config: dict[str, str]) -> None:
+        self.folder = folder
+        self.port = _free_port()
+        self._controller_port = _free_port()
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Its address, as clients want it."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Format the folder if it is new, start the node, and wait until it answers."""
+        properties = self.folder / "server.properties"
+        if not properties.exists():
+            properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
+            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            format_arguments = ["format", "-t", cluster_id, "-c", str(properties)]
+            run_tool("kafka.tools.StorageTool", format_arguments)
+        with (self.folder / "server.log").open("ab") as output:
+            self._process = subprocess.Popen(
+                ["java", "-Xmx512m", "-cp", f"{jars()}/*", "kafka.Kafka", str(properties)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self._wait_until_it_answers()
+
+    def _properties(self) -> dict[str, str]:
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},"
+            f"CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.folder / "data"),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "5",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "5",
+            "group.initial.rebalance.delay.ms": "0",
+            **self._config,
+        }
+
+    def _wait_until_it_answers(self) -> None:
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError
+
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            with suppress(KafkaError, OSError):
+                admin = KafkaAdminClient(
+                    bootstrap_servers=self.bootstrap_servers, bootstrap_timeout_ms=2000
+                )
+                admin.close()
+                return
+        log = (self.folder / "server.log").read_text()[-3000:]
+        self.stop()
+        raise ApacheKafkaUnavailable(f"Apache Kafka did not start:\n{log}")
+
+    def stop(self) -> None:
+        """Stop it cleanly, or by force if it takes too long."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(timeout=10)
+        self._process = None
+
+
+@contextmanager
+def apache_kafka(folder: Path, config: dict[str, str] | None = None) -> Iterator[ApacheKafka]:
+    """A fresh node in `folder` for the length of a block."""
+    node = ApacheKafka(folder, config or {})
+    node.start()
+    try:
+        yield node
+    finally:
+        node.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

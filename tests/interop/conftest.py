@@ -1,0 +1,35 @@
+"""Fixtures for foreign peers: Apache Kafka, one node for the whole session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, apache_kafka, jars
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = os.path.dirname(__file__)
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.interop)
+
+
+@pytest.fixture(scope="session")
+def kafka_jars() -> None:
+    """Skip, with the reason, where Apache Kafka can't be had; in CI that is a failure."""
+    try:
+        jars()
+    except ApacheKafkaUnavailable as reason:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def apache(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """Apache Kafka 4.3, one node, auto-creating topics of four partitions."""
+    with apache_kafka(tmp_path_factory.mktemp("kafka"), {"num.partitions": "4"}) as node:
+        yield node
