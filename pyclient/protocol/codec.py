@@ -53,14 +53,19 @@ def compile_decoder(cls: type[Message], version: int) -> Decoder:
     return decoder
 
 
-def minimum_width(wire_type: WireType, version: int, flexible: bool) -> int:
+def minimum_width(wire_type: WireType, version: int, flexible: bool, nullable: bool = False) -> int:
     """The fewest bytes that a value can take: bounds an array's count before it is read."""
     if wire_type.width:
         return wire_type.width
     if isinstance(wire_type, StructType):
+        if nullable:
+            return 1  # the marker alone
         fields = [one for one in wire_type.struct.fields if version in one.versions]
-        inline = [one for one in fields if version not in one.tagged]
-        return flexible + sum(minimum_width(one.type, version, flexible) for one in inline)
+        return flexible + sum(
+            minimum_width(one.type, version, flexible, version in one.nullable)
+            for one in fields
+            if version not in one.tagged
+        )
     if wire_type is STRING:
         return 1 if flexible else 2
     return 1 if flexible else 4
@@ -108,6 +113,10 @@ class _Source:
             self.cls.flexible if one is None or one.flexible is None else one.flexible
         )
 
+    def is_tagged(self, one: Field | None) -> bool:
+        # Kafka marks a missing struct by -1, but by 0 where the struct is a tagged field.
+        return one is not None and self.version in one.tagged
+
     def inline_fields(self, struct_class: type[Struct]) -> list[Field]:
         return [
             one
@@ -136,6 +145,7 @@ class _DecoderSource(_Source):
         self.emit("e = len(b)")
         message = self.name("m")
         self.decode_struct(self.cls, message)
+        self.flush()
         self.emit(f"return {message}, p")
         return self.finish("def decode(b, p):")
 
@@ -195,11 +205,13 @@ class _DecoderSource(_Source):
         if wire_type.width:
             self.fixed(target, wire_type.code, wire_type.width)
         elif isinstance(wire_type, StructType):
-            self.decode_nested(wire_type, target, nullable)
+            self.decode_nested(wire_type, target, nullable, self.is_tagged(one))
         else:
             self.decode_sized(wire_type, target, nullable, self.is_flexible(one))
 
-    def decode_nested(self, wire_type: StructType, target: str, nullable: bool) -> None:
+    def decode_nested(
+        self, wire_type: StructType, target: str, nullable: bool, tagged: bool
+    ) -> None:
         local = self.name("m")
         if not nullable:
             self.flush()
@@ -209,7 +221,7 @@ class _DecoderSource(_Source):
             self.fixed(marker, "b", 1)
             self.flush()
             self.emit(f"{local} = None")
-            with self.block(f"if {marker} >= 0:"):
+            with self.block(f"if {marker} {'>' if tagged else '>='} 0:"):
                 self.decode_struct(wire_type.struct, local)
                 self.flush()
         # Assigned before the pending reads run: they only reach into the object itself.
@@ -368,7 +380,8 @@ class _EncoderSource(_Source):
 
     def differs_from_default(self, one: Field, expression: str) -> str:
         if isinstance(one.type, ArrayType) and one.default_is_mutable:
-            return expression  # any element at all
+            # any element at all; null is no default either
+            return f"{expression} is None or {expression}"
         default = one.fresh_default()
         if default is None:
             return f"{expression} is not None"
@@ -386,7 +399,7 @@ class _EncoderSource(_Source):
         if wire_type.width:
             self.fixed(source, wire_type.code)
         elif isinstance(wire_type, StructType):
-            self.encode_nested(wire_type, source, nullable)
+            self.encode_nested(wire_type, source, nullable, self.is_tagged(one))
         else:
             self.encode_sized(wire_type, source, nullable, self.is_flexible(one))
 
@@ -394,7 +407,9 @@ class _EncoderSource(_Source):
         with self.block(f"if {condition}:"):
             self.emit("raise Malformed")
 
-    def encode_nested(self, wire_type: StructType, source: str, nullable: bool) -> None:
+    def encode_nested(
+        self, wire_type: StructType, source: str, nullable: bool, tagged: bool
+    ) -> None:
         local = self.name("m")
         self.emit(f"{local} = {source}")
         if not nullable:
@@ -402,7 +417,7 @@ class _EncoderSource(_Source):
             return
         self.flush()
         with self.block(f"if {local} is None:"):
-            self.emit("w(b'\\xff')")
+            self.emit("w(b'\\0')" if tagged else "w(b'\\xff')")
         with self.block("else:"):
             self.fixed("1", "b")
             self.encode_struct(wire_type.struct, local)

@@ -123,14 +123,20 @@ class _DecodeWalk:
             self.tags(tagged, path)
 
     def field(self, one: Field, path: str) -> None:
-        self.value(one.type, path, self.version in one.nullable, self.flexible(one))
+        nullable = self.version in one.nullable
+        if isinstance(one.type, StructType) and nullable:
+            (marker,) = struct.unpack("b", self.take(path, 1))
+            # as in `codec`: null is -1, but 0 in a tagged field
+            if marker >= (1 if self.version in one.tagged else 0):
+                self.struct(one.type.struct, path)
+        else:
+            self.value(one.type, path, nullable, self.flexible(one))
 
     def value(self, wire_type: WireType, path: str, nullable: bool, flexible: bool) -> None:
         if wire_type.width:
             self.take(path, wire_type.width)
         elif isinstance(wire_type, StructType):
-            if not nullable or struct.unpack("b", self.take(path, 1))[0] >= 0:
-                self.struct(wire_type.struct, path)
+            self.struct(wire_type.struct, path)
         else:
             self.sized(wire_type, path, nullable, flexible)
 
@@ -229,9 +235,13 @@ class _EncodeWalk:
                 self.value(wire_type.element, item, f"{path}[{index}]", nullable=False)
         elif wire_type is STRING:
             self.string(value, path)
-        elif wire_type is BYTES or wire_type is RECORDS:
-            if isinstance(value, str | int):
+        elif wire_type is BYTES:
+            if not isinstance(value, bytes | bytearray | memoryview):
                 self.fail(path, f"wants bytes, not {_describe(value)}")
+        elif wire_type is RECORDS:
+            for piece in value if isinstance(value, list | tuple) else (value,):
+                if not isinstance(piece, bytes | bytearray) and not hasattr(piece, "nbytes"):
+                    self.fail(path, f"wants bytes or pieces of bytes, not {_describe(piece)}")
         else:
             self.fixed(wire_type, value, path)
 
