@@ -1,0 +1,108 @@
+"""The only place that blocks.
+
+A waiter is a latch: `wake` opens it for good, `wait` returns once it is open or the time is up.
+Whoever waits for something again makes a new one. Any thread may wake; any number may wait,
+but never the I/O thread, which would wait for itself.
+
+Clients get their waiters from the engine, so that a simulation can hand out its own.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from typing import Protocol
+
+from pyclient.errors import IllegalStateError
+
+
+class Waiter(Protocol):
+    """Something to wait for, once."""
+
+    def wake(self) -> None:
+        """End every wait, present and future. Costs little; more than once does no harm."""
+
+    def wait(self, timeout_ms: float) -> bool:
+        """Block until woken, at most `timeout_ms` (infinity: for ever); tell whether it was."""
+
+
+class Waiting(Protocol):
+    """Where waiters come from."""
+
+    def waiter(self) -> Waiter:
+        """A new one."""
+
+    def claim_io_thread(self) -> None:
+        """Note that the calling thread is the I/O thread."""
+
+    def on_io_thread(self) -> bool:
+        """Whether the calling thread is the I/O thread: a callback, then, that must not wait."""
+
+
+def check_may_wait(waiting: Waiting, call: str) -> None:
+    """Refuse to block the I/O thread: it would wait for itself.
+
+    Raises:
+        IllegalStateError: the calling thread is the I/O thread; the message names `call`.
+    """
+    if waiting.on_io_thread():
+        raise IllegalStateError(
+            f"{call} would block the client's I/O thread, which runs this callback: "
+            "hand the work to a thread of your own"
+        )
+
+
+class _LockWaiter:
+    """A latch made of one lock: closed while the lock is held.
+
+    A bare lock, because an Event costs ten times as much to make, and a signal (Ctrl-C)
+    interrupts the wait for it just the same.
+    """
+
+    __slots__ = ("_lock", "_waiting", "_woken")
+
+    def __init__(self, waiting: ThreadWaiting) -> None:
+        self._waiting = waiting
+        self._woken = False
+        self._lock = _thread.allocate_lock()
+        self._lock.acquire()
+
+    def wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._release()
+
+    def wait(self, timeout_ms: float) -> bool:
+        if self._woken:
+            return True
+        check_may_wait(self._waiting, "waiting")
+        seconds = min(max(timeout_ms, 0.0) / 1000, threading.TIMEOUT_MAX)
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        self._release()  # for the next one who waits
+        return True
+
+    def _release(self) -> None:
+        try:
+            self._lock.release()
+        except RuntimeError:
+            pass  # two threads woke at the same moment: the latch is open, as both wanted
+
+
+class ThreadWaiting:
+    """Waiters for ordinary threads."""
+
+    def __init__(self) -> None:
+        self._io_thread = -1
+
+    def waiter(self) -> Waiter:
+        """A new one."""
+        return _LockWaiter(self)
+
+    def claim_io_thread(self) -> None:
+        """Note that the calling thread is the I/O thread."""
+        self._io_thread = threading.get_ident()
+
+    def on_io_thread(self) -> bool:
+        """Whether the calling thread is the I/O thread."""
+        return threading.get_ident() == self._io_thread
