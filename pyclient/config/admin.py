@@ -1,0 +1,37 @@
+"""The admin client's options."""
+
+from collections.abc import Mapping
+
+from pyclient.config.common import COMMON_KEYS, COMMON_REFUSED, INT32_MAX
+from pyclient.config.definition import Config, ConfigDefinition, ConfigKey, at_least, between
+
+DEFINITION = ConfigDefinition(
+    "KafkaAdminClient",
+    (
+        *COMMON_KEYS,
+        ConfigKey(
+            "default.api.timeout.ms",
+            int,
+            60_000,
+            at_least(0),
+            "How long a call without a timeout of its own may take, retries included.",
+        ),
+        ConfigKey(
+            "retries",
+            int,
+            INT32_MAX,
+            between(0, INT32_MAX),
+            "How often a call is tried again. default.api.timeout.ms is the better limit.",
+        ),
+    ),
+    COMMON_REFUSED,
+)
+
+
+def parse(options: Mapping[str, object]) -> Config:
+    """The admin client's configuration.
+
+    Raises:
+        KafkaConfigurationError: an option is unknown, refused, or has a value that is not allowed.
+    """
+    return DEFINITION.parse(options)

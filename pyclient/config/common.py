@@ -1,0 +1,256 @@
+"""Options that producer, consumer and admin client share, with Kafka 4's defaults."""
+
+from typing import Any
+
+from pyclient.config.definition import (
+    ConfigKey,
+    ConfigType,
+    RefusedKey,
+    at_least,
+    between,
+    not_empty,
+    one_of,
+)
+
+DEFAULT_PORT = 9092
+INT32_MAX = 2**31 - 1
+
+
+def _to_address(text: str) -> tuple[str, int]:
+    """Split `host`, `host:port`, `[::1]:port` or `PLAINTEXT://host:port`."""
+    address = text.strip().rpartition("://")[2]
+    if address.startswith("["):
+        host, closed, rest = address[1:].partition("]")
+        if not closed or (rest and not rest.startswith(":")):
+            raise ValueError(text)
+        port = rest[1:]
+    elif address.count(":") > 1:  # an IPv6 address without brackets has no port
+        host, port = address, ""
+    else:
+        host, _, port = address.partition(":")
+    if not host or (port and not (port.isascii() and port.isdigit())):
+        raise ValueError(text)
+    number = int(port or DEFAULT_PORT)
+    if not 0 < number < 65536:
+        raise ValueError(text)
+    return host, number
+
+
+def _to_addresses(value: Any) -> tuple[tuple[str, int], ...]:
+    texts = value.split(",") if isinstance(value, str) else value
+    return tuple(_to_address(text) for text in texts)
+
+
+def _to_api_version(value: Any) -> tuple[int, ...] | None:
+    if value == "auto":
+        return None
+    if not isinstance(value, tuple | list) or not all(type(part) is int for part in value):
+        raise ValueError(value)
+    return tuple(value)
+
+
+def _to_socket_options(value: Any) -> tuple[tuple[int, int, int | bytes], ...]:
+    options = tuple(tuple(option) for option in value)
+    if not all(len(option) == 3 for option in options):
+        raise ValueError(value)
+    return options
+
+
+def _to_callable(value: Any) -> Any:
+    if not callable(value):
+        raise ValueError(value)
+    return value
+
+
+ADDRESSES = ConfigType("'host:port', or a list or comma-separated string of them", _to_addresses)
+API_VERSION = ConfigType("a tuple of integers such as (3, 9)", _to_api_version)
+SOCKET_OPTIONS = ConfigType("a list of arguments for setsockopt", _to_socket_options)
+CALLABLE = ConfigType("a callable", _to_callable)
+
+COMMON_KEYS = (
+    ConfigKey(
+        "bootstrap.servers",
+        ADDRESSES,
+        (("localhost", DEFAULT_PORT),),
+        not_empty(),
+        "Brokers to ask first for the rest of the cluster. The port is 9092 unless given.",
+    ),
+    ConfigKey(
+        "client.id",
+        str,
+        None,
+        None,
+        "A name for this client in the broker's logs and quotas. Default: one per instance.",
+    ),
+    ConfigKey(
+        "bootstrap.timeout.ms",
+        int,
+        30_000,
+        at_least(0),
+        "How long the constructor waits for a first broker to answer.",
+        aliases=("api.version.auto.timeout.ms",),
+    ),
+    ConfigKey(
+        "api.version",
+        API_VERSION,
+        None,
+        None,
+        "When given, the constructor does not wait for a broker, as in kafka-python. The versions"
+        " that are used come from the broker in any case.",
+    ),
+    ConfigKey(
+        "request.timeout.ms",
+        int,
+        30_000,
+        at_least(0),
+        "How long to wait for the response to a request before its connection is given up.",
+    ),
+    ConfigKey(
+        "retry.backoff.ms",
+        int,
+        100,
+        at_least(0),
+        "The pause before a request is repeated, doubled each time.",
+    ),
+    ConfigKey(
+        "retry.backoff.max.ms",
+        int,
+        1_000,
+        at_least(0),
+        "The longest pause before a request is repeated.",
+    ),
+    ConfigKey(
+        "reconnect.backoff.ms",
+        int,
+        50,
+        at_least(0),
+        "The pause before a broker is connected to again, doubled each time.",
+    ),
+    ConfigKey(
+        "reconnect.backoff.max.ms",
+        int,
+        1_000,
+        at_least(0),
+        "The longest pause before a broker is connected to again.",
+    ),
+    ConfigKey(
+        "socket.connection.setup.timeout.ms",
+        int,
+        10_000,
+        at_least(0),
+        "How long a connection may take to be made, doubled after each failure.",
+    ),
+    ConfigKey(
+        "socket.connection.setup.timeout.max.ms",
+        int,
+        30_000,
+        at_least(0),
+        "The longest time that a connection may take to be made.",
+    ),
+    ConfigKey(
+        "connections.max.idle.ms",
+        int,
+        540_000,
+        at_least(-1),
+        "Close a connection that was idle for so long; -1 never does.",
+    ),
+    ConfigKey(
+        "max.in.flight.requests.per.connection",
+        int,
+        5,
+        at_least(1),
+        "How many requests may wait for their response on one connection.",
+    ),
+    ConfigKey(
+        "metadata.max.age.ms",
+        int,
+        300_000,
+        at_least(0),
+        "Ask for the cluster's metadata again after this time, errors or not.",
+    ),
+    ConfigKey(
+        "client.dns.lookup",
+        str,
+        "use_all_dns_ips",
+        one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+        "Try every address that a broker's name resolves to, or resolve the bootstrap names to"
+        " canonical ones first.",
+    ),
+    ConfigKey(
+        "receive.buffer.bytes",
+        int,
+        None,
+        at_least(-1),
+        "The socket's receive buffer (SO_RCVBUF). Default and -1: what the system chooses.",
+    ),
+    ConfigKey(
+        "send.buffer.bytes",
+        int,
+        None,
+        at_least(-1),
+        "The socket's send buffer (SO_SNDBUF). Default and -1: what the system chooses.",
+    ),
+    ConfigKey(
+        "socket.options",
+        SOCKET_OPTIONS,
+        (),
+        None,
+        "Arguments for setsockopt on every connection. TCP_NODELAY is always set.",
+    ),
+    ConfigKey(
+        "receive.message.max.bytes",
+        int,
+        100_000_000,
+        between(1, INT32_MAX),
+        "The largest response to accept; a larger one closes its connection.",
+    ),
+)
+
+_METRICS = "metrics are not there yet"
+_TLS = "TLS is not there yet, only PLAINTEXT listeners can be used"
+_SASL = "SASL is not there yet, only listeners without authentication can be used"
+_PROXY = "the client connects to brokers directly; tunnel the port outside of it"
+_OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
+_RECOVERY = "only metadata.recovery.strategy=none is there yet"
+
+COMMON_REFUSED = (
+    RefusedKey("selector", _OWN_LOOP),
+    RefusedKey("kafka.client", _OWN_LOOP),
+    RefusedKey("proxy.url", _PROXY),
+    RefusedKey("socks5.proxy", _PROXY),
+    RefusedKey("sock.chunk.bytes", "reads are as large as what has arrived", (None, 4096)),
+    RefusedKey("sock.chunk.buffer.count", "reads are as large as what has arrived", (None, 1000)),
+    RefusedKey("metric.reporters", _METRICS, ([], (), "", None)),
+    RefusedKey("metrics.enabled", _METRICS, (True,)),
+    RefusedKey("metrics.num.samples", _METRICS, (2,)),
+    RefusedKey("metrics.sample.window.ms", _METRICS, (30_000,)),
+    RefusedKey("metrics.recording.level", _METRICS, ("INFO",)),
+    RefusedKey("enable.metrics.push", _METRICS, (False,)),
+    RefusedKey("metadata.recovery.strategy", _RECOVERY, ("none",)),
+    RefusedKey("metadata.recovery.rebootstrap.trigger.ms", _RECOVERY, (300_000,)),
+    RefusedKey("security.protocol", f"{_TLS}; {_SASL}", ("PLAINTEXT",)),
+    RefusedKey("ssl.context", _TLS),
+    RefusedKey("ssl.check.hostname", _TLS, (True,)),
+    RefusedKey("ssl.cafile", _TLS),
+    RefusedKey("ssl.certfile", _TLS),
+    RefusedKey("ssl.keyfile", _TLS),
+    RefusedKey("ssl.crlfile", _TLS),
+    RefusedKey("ssl.password", _TLS),
+    RefusedKey("ssl.ciphers", _TLS),
+    RefusedKey("ssl.truststore.location", _TLS),
+    RefusedKey("ssl.truststore.type", _TLS, ("JKS",)),
+    RefusedKey("ssl.truststore.password", _TLS),
+    RefusedKey("ssl.keystore.location", _TLS),
+    RefusedKey("ssl.keystore.type", _TLS, ("JKS",)),
+    RefusedKey("ssl.keystore.password", _TLS),
+    RefusedKey("ssl.key.password", _TLS),
+    RefusedKey("ssl.endpoint.identification.algorithm", _TLS, ("https",)),
+    RefusedKey("sasl.mechanism", _SASL, (None, "GSSAPI")),
+    RefusedKey("sasl.jaas.config", _SASL),
+    RefusedKey("sasl.plain.username", _SASL),
+    RefusedKey("sasl.plain.password", _SASL),
+    RefusedKey("sasl.kerberos.name", _SASL),
+    RefusedKey("sasl.kerberos.service.name", _SASL, (None, "kafka")),
+    RefusedKey("sasl.kerberos.domain.name", _SASL),
+    RefusedKey("sasl.oauth.token.provider", _SASL),
+)

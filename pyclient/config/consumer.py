@@ -1,0 +1,229 @@
+"""The consumer's options, and Kafka's rules between them."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pyclient.config.common import CALLABLE, COMMON_KEYS, COMMON_REFUSED, INT32_MAX
+from pyclient.config.definition import (
+    Config,
+    ConfigDefinition,
+    ConfigKey,
+    ConfigType,
+    RefusedKey,
+    at_least,
+    between,
+    contradiction,
+    not_empty,
+    one_of,
+)
+from pyclient.serialization import deserializer
+
+log = logging.getLogger(__name__)
+
+_RESETS = {"smallest": "earliest", "largest": "latest"}
+"""Names from before Kafka 0.9, which kafka-python still takes."""
+
+
+def _to_reset(value: Any) -> str:
+    return _RESETS.get(str(value), str(value))
+
+
+def _to_deserializer(value: Any) -> Any:
+    deserializer(value)  # raises for what cannot deserialize
+    return value
+
+
+DESERIALIZER = ConfigType("a callable or an object with deserialize()", _to_deserializer)
+
+_SESSIONS = "incremental fetch sessions are not there yet"
+_STATIC = "static membership is not there yet"
+_KIP_848 = "only the classic group protocol is there yet"
+
+DEFINITION = ConfigDefinition(
+    "KafkaConsumer",
+    (
+        *COMMON_KEYS,
+        ConfigKey(
+            "group.id",
+            str,
+            None,
+            not_empty(),
+            "The group to share partitions and commit offsets in. Default: none, so neither.",
+        ),
+        ConfigKey(
+            "key.deserializer",
+            DESERIALIZER,
+            None,
+            None,
+            "Makes a key of its bytes. Default: keys are bytes.",
+        ),
+        ConfigKey(
+            "value.deserializer",
+            DESERIALIZER,
+            None,
+            None,
+            "Makes a value of its bytes. Default: values are bytes.",
+        ),
+        ConfigKey(
+            "auto.offset.reset",
+            ConfigType("a string", _to_reset),
+            "latest",
+            one_of("latest", "earliest", "none"),
+            "Where to start without a committed offset, or when it is out of range; none raises.",
+        ),
+        ConfigKey(
+            "enable.auto.commit",
+            bool,
+            True,
+            None,
+            "Commit in the background what earlier polls returned. Off without a group.",
+        ),
+        ConfigKey(
+            "auto.commit.interval.ms",
+            int,
+            5_000,
+            at_least(0),
+            "How often the background commit happens.",
+        ),
+        ConfigKey(
+            "default.offset.commit.callback",
+            CALLABLE,
+            None,
+            None,
+            "Called as callback(offsets, result) after commits without a callback of their own;"
+            " the result is an exception if the commit failed.",
+        ),
+        ConfigKey(
+            "fetch.min.bytes",
+            int,
+            1,
+            at_least(0),
+            "The broker waits until it has so many bytes, at most fetch.max.wait.ms.",
+        ),
+        ConfigKey(
+            "fetch.max.wait.ms",
+            int,
+            500,
+            at_least(0),
+            "How long the broker may wait for fetch.min.bytes.",
+        ),
+        ConfigKey(
+            "fetch.max.bytes",
+            int,
+            52_428_800,
+            between(0, INT32_MAX),
+            "The most bytes that a broker returns to one fetch, but for a first batch above it.",
+        ),
+        ConfigKey(
+            "max.partition.fetch.bytes",
+            int,
+            1_048_576,
+            between(0, INT32_MAX),
+            "The most bytes of one partition in a fetch, but for a first batch above it.",
+        ),
+        ConfigKey("check.crcs", bool, True, None, "Verify the checksum of every record batch."),
+        ConfigKey(
+            "max.poll.records", int, 500, at_least(1), "The most records that one poll returns."
+        ),
+        ConfigKey(
+            "max.poll.interval.ms",
+            int,
+            300_000,
+            at_least(1),
+            "A member that does not poll for so long leaves its group.",
+        ),
+        ConfigKey(
+            "session.timeout.ms",
+            int,
+            45_000,
+            at_least(1),
+            "A member that sends no heartbeat for so long is removed from its group.",
+        ),
+        ConfigKey(
+            "heartbeat.interval.ms",
+            int,
+            3_000,
+            at_least(1),
+            "How often a member sends a heartbeat; a third of the session timeout at most.",
+        ),
+        ConfigKey(
+            "partition.assignment.strategy",
+            list,
+            ["range", "roundrobin"],
+            not_empty(),
+            "Assignors in order of preference, by name or as objects.",
+        ),
+        ConfigKey(
+            "consumer.timeout.ms",
+            float,
+            float("inf"),
+            at_least(0),
+            "Iteration ends when no record came for so long. Default: it never ends.",
+        ),
+        ConfigKey(
+            "default.api.timeout.ms",
+            int,
+            60_000,
+            at_least(0),
+            "How long a call without a timeout of its own may take.",
+        ),
+        ConfigKey(
+            "allow.auto.create.topics",
+            bool,
+            True,
+            None,
+            "Let the broker create a topic that is subscribed to and nobody has created.",
+        ),
+        ConfigKey(
+            "exclude.internal.topics",
+            bool,
+            True,
+            None,
+            "Leave Kafka's own topics out of what a pattern matches.",
+        ),
+    ),
+    (
+        *COMMON_REFUSED,
+        RefusedKey("client.rack", "reading from followers is not there yet", ("", None)),
+        RefusedKey("enable.incremental.fetch.sessions", _SESSIONS, (True, False)),
+        RefusedKey("group.instance.id", _STATIC),
+        RefusedKey("group.protocol", _KIP_848, ("classic",)),
+        RefusedKey("group.remote.assignor", _KIP_848),
+        RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
+        RefusedKey(
+            "isolation.level",
+            "transactions are not there yet, only read_uncommitted is",
+            ("read_uncommitted",),
+        ),
+        RefusedKey("legacy.iterator", "there is one iterator", (False,)),
+        RefusedKey("metric.group.prefix", "metrics are not there yet", ("consumer",)),
+    ),
+)
+
+
+def parse(options: Mapping[str, object]) -> Config:
+    """The consumer's configuration.
+
+    Raises:
+        KafkaConfigurationError: an option is wrong by itself, or contradicts another.
+    """
+    config = DEFINITION.parse(options)
+    if config["heartbeat.interval.ms"] >= config["session.timeout.ms"]:
+        reason = "heartbeats must come more often than the session times out"
+        raise contradiction(config, "heartbeat.interval.ms", "session.timeout.ms", reason)
+    if config["fetch.max.wait.ms"] >= config["request.timeout.ms"]:
+        reason = "a fetch that waits for data must not time out"
+        raise contradiction(config, "fetch.max.wait.ms", "request.timeout.ms", reason)
+    if config["group.id"] is None and config["enable.auto.commit"]:
+        if config.is_explicit("enable.auto.commit"):
+            log.warning("No offsets will be committed: enable.auto.commit needs a group.id")
+        config = config.derive({"enable.auto.commit": False})
+    return _receive_limit(config)
+
+
+def _receive_limit(config: Config) -> Config:
+    """Let the largest fetch response in: its bytes, and one batch that may exceed them."""
+    needed = min(config["fetch.max.bytes"] + config["max.partition.fetch.bytes"], INT32_MAX)
+    limit = max(config["receive.message.max.bytes"], needed)
+    return config.derive({"receive.message.max.bytes": limit})

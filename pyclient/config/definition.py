@@ -1,0 +1,251 @@
+"""One row per option: its name, type, default, rule and meaning.
+
+`ConfigDefinition.parse` turns what a program gave into a `Config`; the same rows write the
+reference page. An option may be spelt as in Java (`linger.ms`) or as in kafka-python
+(`linger_ms`), and values may be text, as in a properties file. A leaf: client and broker share it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pyclient.errors import KafkaConfigurationError
+
+
+class ConfigType(NamedTuple):
+    """How a value is read; `convert` raises ValueError for one of another type."""
+
+    name: str
+    convert: Callable[[Any], Any]
+
+
+class Rule(NamedTuple):
+    """Which values of the type are allowed."""
+
+    text: str
+    accepts: Callable[[Any], bool]
+
+
+class ConfigKey(NamedTuple):
+    """An option. Its name is Kafka's, dotted; None is a value only where it is the default."""
+
+    name: str
+    type: "type | ConfigType"
+    default: Any
+    rule: Rule | None
+    doc: str
+    aliases: tuple[str, ...] = ()
+
+    def convert(self, value: object) -> Any:
+        """The value in its type.
+
+        Raises:
+            ValueError: the value is of another type, or breaks the rule; says what is allowed.
+        """
+        if value is None and self.default is None:
+            return None
+        try:
+            converted = config_type(self.type).convert(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"it must be {self.allowed()}") from error
+        if self.rule is not None and not self.rule.accepts(converted):
+            raise ValueError(f"it must be {self.allowed()}")
+        return converted
+
+    def allowed(self) -> str:
+        """What a value must be, in words."""
+        name = config_type(self.type).name
+        return f"{name}, {self.rule.text}" if self.rule else name
+
+
+class RefusedKey(NamedTuple):
+    """An option that peers have and this library refuses, unless its value changes nothing."""
+
+    name: str
+    reason: str
+    harmless: tuple[object, ...] = (None,)
+
+
+class Config(Mapping[str, Any]):
+    """Options by Kafka's dotted names: what was given, and defaults for the rest."""
+
+    def __init__(self, values: Mapping[str, Any], explicit: frozenset[str]) -> None:
+        self._values = dict(values)
+        self._explicit = explicit
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def is_explicit(self, name: str) -> bool:
+        """Whether the program gave a value, be it the default."""
+        return name in self._explicit
+
+    def derive(self, changes: Mapping[str, Any]) -> "Config":
+        """A copy with values that follow from others; what is explicit stays so."""
+        return Config({**self._values, **changes}, self._explicit)
+
+
+class ConfigDefinition:
+    """The options of one client, or of the broker."""
+
+    def __init__(
+        self, owner: str, keys: Iterable[ConfigKey], refused: Iterable[RefusedKey] = ()
+    ) -> None:
+        self.owner = owner
+        self.keys: dict[str, ConfigKey] = {}
+        self.refused: dict[str, RefusedKey] = {}
+        self._by_spelling: dict[str, ConfigKey] = {}
+        for key in keys:
+            self.keys[key.name] = key
+            for spelling in (key.name, *key.aliases):
+                self._claim(spelling)
+                self._by_spelling[spelling] = key
+        for row in refused:
+            self._claim(row.name)
+            self.refused[row.name] = row
+
+    def _claim(self, name: str) -> None:
+        if name in self._by_spelling or name in self.refused:
+            raise TypeError(f"{self.owner} has two rows for {name}")
+
+    def parse(self, options: Mapping[str, object]) -> Config:
+        """Check what a program gave, and fill in the defaults.
+
+        Raises:
+            KafkaConfigurationError: an option is unknown, refused, given twice, or has a value
+                that is not allowed.
+        """
+        values = {key.name: key.default for key in self.keys.values()}
+        spelt: dict[str, str] = {}
+        for option, value in options.items():
+            key = self._by_spelling.get(dotted(option))
+            if key is None:
+                self._refuse(option, value)
+                continue
+            if key.name in spelt:
+                raise KafkaConfigurationError(
+                    f"{self.owner} got {spelt[key.name]!r} and {option!r}, which are the same"
+                    " option: give one of them",
+                    key=key.name,
+                    value=value,
+                )
+            spelt[key.name] = option
+            try:
+                values[key.name] = key.convert(value)
+            except ValueError as error:
+                raise KafkaConfigurationError(
+                    f"{self.owner} option {option!r} cannot be {value!r}: {error}",
+                    key=key.name,
+                    value=value,
+                ) from None
+        return Config(values, frozenset(spelt))
+
+    def _refuse(self, option: str, value: object) -> None:
+        name = dotted(option)
+        row = self.refused.get(name)
+        if row is None:
+            raise KafkaConfigurationError(
+                f"{self.owner} has no option {option!r}{self._suggestion(option)}", key=name
+            )
+        if not any(value is harmless or value == harmless for harmless in row.harmless):
+            # The value stays out of the text: it may be a password.
+            raise KafkaConfigurationError(
+                f"{self.owner} option {option!r} is not supported: {row.reason}", key=name
+            )
+
+    def _suggestion(self, option: str) -> str:
+        import difflib  # only an error needs it
+
+        near = difflib.get_close_matches(dotted(option), self._by_spelling, n=1)
+        if not near:
+            return "; docs/configuration.md lists all"
+        return f"; did you mean {near[0] if '.' in option else near[0].replace('.', '_')!r}?"
+
+
+def contradiction(config: Config, first: str, second: str, reason: str) -> KafkaConfigurationError:
+    """The error for two options that cannot both hold."""
+    return KafkaConfigurationError(
+        f"{first}={config[first]} contradicts {second}={config[second]}: {reason}",
+        key=first,
+        value=config[first],
+    )
+
+
+def dotted(option: str) -> str:
+    """Java's spelling of an option given in either."""
+    return option.replace("_", ".")
+
+
+def config_type(declared: "type | ConfigType") -> ConfigType:
+    """The type of a row: Python's builtin types stand for the plain ones."""
+    return declared if isinstance(declared, ConfigType) else _PLAIN_TYPES[declared]
+
+
+def at_least(low: float) -> Rule:
+    """Not below `low`."""
+    return Rule(f"at least {low}", lambda value: bool(value >= low))
+
+
+def between(low: float, high: float) -> Rule:
+    """From `low` to `high`, both included."""
+    return Rule(f"from {low} to {high}", lambda value: bool(low <= value <= high))
+
+
+def one_of(*choices: object) -> Rule:
+    """One of the choices."""
+    return Rule("one of " + ", ".join(map(str, choices)), lambda value: value in choices)
+
+
+def not_empty() -> Rule:
+    """At least one item or character."""
+    return Rule("not empty", lambda value: len(value) > 0)
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(value)
+    return int(value)
+
+
+def _to_float(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or number != number:  # a NaN passes every comparison rule wrongly
+        raise ValueError(value)
+    return number
+
+
+def _to_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    texts = {"true": True, "false": False}
+    if isinstance(value, str) and value.strip().lower() in texts:
+        return texts[value.strip().lower()]
+    raise ValueError(value)
+
+
+def _to_str(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(value)
+
+
+def _to_list(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise ValueError(value)
+
+
+_PLAIN_TYPES: dict[object, ConfigType] = {
+    int: ConfigType("an integer", _to_int),
+    float: ConfigType("a number", _to_float),
+    bool: ConfigType("true or false", _to_bool),
+    str: ConfigType("a string", _to_str),
+    list: ConfigType("a list", _to_list),
+}

@@ -1,0 +1,243 @@
+"""The producer's options, and Kafka's rules between them."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pyclient.config.common import COMMON_KEYS, COMMON_REFUSED, INT32_MAX
+from pyclient.config.definition import (
+    Config,
+    ConfigDefinition,
+    ConfigKey,
+    ConfigType,
+    RefusedKey,
+    at_least,
+    between,
+    contradiction,
+    one_of,
+)
+from pyclient.serialization import serializer
+
+log = logging.getLogger(__name__)
+
+IDEMPOTENT_IN_FLIGHT_MAX = 5
+"""How many batches of a producer the broker remembers per partition, to tell duplicates."""
+
+_ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
+
+
+def _to_acks(value: Any) -> int:
+    if str(value) not in _ACKS:
+        raise ValueError(value)
+    return _ACKS[str(value)]
+
+
+def _to_retries(value: Any) -> int:
+    return INT32_MAX if value == float("inf") else int(value)
+
+
+def _to_codec(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _to_serializer(value: Any) -> Any:
+    serializer(value)  # raises for what cannot serialize
+    return value
+
+
+def _to_partitioner(value: Any) -> Any:
+    # A string has a method of that name too.
+    if isinstance(value, str) or not callable(getattr(value, "partition", value)):
+        raise ValueError(value)
+    return value
+
+
+SERIALIZER = ConfigType("a callable or an object with serialize()", _to_serializer)
+
+_TRANSACTIONS = "transactions are not there yet"
+_PARTITIONING = "only the default rule for records without a key is there yet"
+
+DEFINITION = ConfigDefinition(
+    "KafkaProducer",
+    (
+        *COMMON_KEYS,
+        ConfigKey(
+            "key.serializer",
+            SERIALIZER,
+            None,
+            None,
+            "Makes the bytes of a key. Default: keys are bytes already.",
+        ),
+        ConfigKey(
+            "value.serializer",
+            SERIALIZER,
+            None,
+            None,
+            "Makes the bytes of a value. Default: values are bytes already.",
+        ),
+        ConfigKey(
+            "acks",
+            ConfigType("0, 1, -1 or 'all'", _to_acks),
+            -1,
+            None,
+            "Who must have a record before it counts as sent: nobody (0), the leader (1), all"
+            " in-sync replicas (all or -1). Less than all turns idempotence off.",
+        ),
+        ConfigKey(
+            "enable.idempotence",
+            bool,
+            True,
+            None,
+            "Write each record once and in order, retries or not.",
+        ),
+        ConfigKey(
+            "compression.type",
+            ConfigType("a string or None", _to_codec),
+            "none",
+            one_of("none", "gzip", "snappy", "lz4", "zstd"),
+            "The codec of record batches.",
+        ),
+        ConfigKey(
+            "compression.gzip.level",
+            int,
+            -1,
+            between(-1, 9),
+            "1 is fastest, 9 smallest; -1 is the codec's default, 0 stores without compression.",
+        ),
+        ConfigKey(
+            "compression.lz4.level",
+            int,
+            9,
+            between(1, 17),
+            "Levels of the high-compression variant; 9, as in Kafka's clients, is the fast one.",
+        ),
+        ConfigKey(
+            "compression.zstd.level",
+            int,
+            3,
+            between(-131_072, 22),
+            "Negative is fastest, 22 smallest.",
+        ),
+        ConfigKey(
+            "batch.size",
+            int,
+            16_384,
+            between(0, INT32_MAX),
+            "A partition's batch is sent once it has so many bytes; 0 sends records one by one.",
+        ),
+        ConfigKey(
+            "linger.ms",
+            int,
+            5,
+            at_least(0),
+            "How long a batch waits for more records before it is sent.",
+        ),
+        ConfigKey(
+            "buffer.memory",
+            int,
+            33_554_432,
+            at_least(0),
+            "Bytes of records that may wait to be sent; beyond, send() blocks.",
+        ),
+        ConfigKey(
+            "max.block.ms",
+            int,
+            60_000,
+            at_least(0),
+            "How long send() and partitions_for() may wait for memory or metadata.",
+        ),
+        ConfigKey(
+            "max.request.size",
+            int,
+            1_048_576,
+            between(1, INT32_MAX),
+            "The largest request to send, and so the largest record.",
+        ),
+        ConfigKey(
+            "delivery.timeout.ms",
+            int,
+            120_000,
+            at_least(0),
+            "When a record fails, counted from send(), retries or not.",
+        ),
+        ConfigKey(
+            "retries",
+            ConfigType("an integer or infinity", _to_retries),
+            INT32_MAX,
+            between(0, INT32_MAX),
+            "How often a batch is sent again. delivery.timeout.ms is the better limit.",
+        ),
+        ConfigKey(
+            "partitioner",
+            ConfigType("a callable or an object with partition()", _to_partitioner),
+            None,
+            None,
+            "Chooses a record's partition. Default: by the key's hash as in Java; without a key,"
+            " one partition until batch.size bytes have gone to it.",
+            aliases=("partitioner.class",),
+        ),
+        ConfigKey(
+            "allow.auto.create.topics",
+            bool,
+            True,
+            None,
+            "Let the broker create a topic that send() names and nobody has created.",
+        ),
+    ),
+    (
+        *COMMON_REFUSED,
+        RefusedKey("transactional.id", _TRANSACTIONS),
+        RefusedKey("transaction.timeout.ms", _TRANSACTIONS, (60_000,)),
+        RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
+        RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
+        RefusedKey("partitioner.ignore.keys", _PARTITIONING, (False,)),
+        RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
+        RefusedKey("partitioner.availability.timeout.ms", _PARTITIONING, (0,)),
+        RefusedKey(
+            "metadata.max.idle.ms", "topics stay in the metadata once used", (300_000, None)
+        ),
+    ),
+)
+
+
+def parse(options: Mapping[str, object]) -> Config:
+    """The producer's configuration.
+
+    Raises:
+        KafkaConfigurationError: an option is wrong by itself, or contradicts another.
+    """
+    return _delivery_timeout(_idempotence(DEFINITION.parse(options)))
+
+
+def _idempotence(config: Config) -> Config:
+    """Turn idempotence off where an explicit option needs that, unless it was asked for."""
+    if not config["enable.idempotence"]:
+        return config
+    in_flight = config["max.in.flight.requests.per.connection"]
+    if in_flight > IDEMPOTENT_IN_FLIGHT_MAX:
+        raise contradiction(
+            config,
+            "max.in.flight.requests.per.connection",
+            "enable.idempotence",
+            f"an idempotent producer has at most {IDEMPOTENT_IN_FLIGHT_MAX} requests in flight",
+        )
+    for name, needed in (("acks", config["acks"] == -1), ("retries", config["retries"] > 0)):
+        if needed:
+            continue
+        if config.is_explicit("enable.idempotence"):
+            reason = "idempotence needs acks=all and retries above 0"
+            raise contradiction(config, name, "enable.idempotence", reason)
+        log.info("Idempotence is off, because %s is %s", name, config[name])
+        config = config.derive({"enable.idempotence": False})
+    return config
+
+
+def _delivery_timeout(config: Config) -> Config:
+    """Leave time for at least one attempt."""
+    needed_ms = min(config["linger.ms"] + config["request.timeout.ms"], INT32_MAX)
+    if config["delivery.timeout.ms"] >= needed_ms:
+        return config
+    if config.is_explicit("delivery.timeout.ms"):
+        reason = f"with linger.ms={config['linger.ms']}, one attempt may take {needed_ms} ms"
+        raise contradiction(config, "delivery.timeout.ms", "request.timeout.ms", reason)
+    return config.derive({"delivery.timeout.ms": needed_ms})
