@@ -10,7 +10,6 @@ import struct
 from typing import Any, NoReturn
 
 from pyclient.errors import ProtocolError
-from pyclient.protocol.codec import minimum_width
 from pyclient.protocol.primitives import (
     BOOL,
     BYTES,
@@ -23,15 +22,16 @@ from pyclient.protocol.primitives import (
     decode_uvarint,
 )
 from pyclient.protocol.schema import Field, Message, Struct
+from pyclient.protocol.source import minimum_width
 
 
 def decode_failure(
-    cls: type[Message], buffer: memoryview, position: int, version: int, cause: Exception
+    cls: type[Message], buffer: bytes | memoryview, position: int, version: int, cause: Exception
 ) -> ProtocolError:
     """The error for bytes that did not decode."""
     if isinstance(cause, ProtocolError):
         return cause
-    walk = _DecodeWalk(cls, version, buffer, position)
+    walk = _DecodeWalk(cls, version, memoryview(buffer), position)
     try:
         walk.struct(cls, "")
     except ProtocolError as found:
@@ -73,6 +73,7 @@ class _DecodeWalk:
         self.cls = cls
         self.version = version
         self.buffer = buffer
+        self.start = position
         self.position = position
 
     def error(self, path: str, offset: int, reason: str) -> ProtocolError:
@@ -81,7 +82,7 @@ class _DecodeWalk:
             message_name=self.cls.__name__,
             version=self.version,
             path=path or None,
-            offset=offset,
+            offset=offset - self.start,
         )
 
     def fail(self, path: str, reason: str, offset: int | None = None) -> NoReturn:
@@ -169,7 +170,8 @@ class _DecodeWalk:
             try:
                 str(content, "utf-8")
             except UnicodeDecodeError as error:
-                self.fail(path, f"invalid UTF-8: {error.reason}", start + error.start)
+                begin = self.position - size
+                self.fail(path, f"invalid UTF-8: {error.reason}", begin + error.start)
 
     def tags(self, tagged: dict[int | None, Field], path: str) -> None:
         last = -1
@@ -220,6 +222,8 @@ class _EncodeWalk:
         for tag, content in value.unknown_tagged_fields.items():
             if not isinstance(tag, int) or not isinstance(content, bytes):
                 self.fail(_join(path, "unknown_tagged_fields"), "wants int to bytes")
+            if not 0 <= tag <= 0xFFFFFFFF:
+                self.fail(_join(path, "unknown_tagged_fields"), f"{tag} can't be a tag")
 
     def value(self, wire_type: WireType, value: Any, path: str, nullable: bool) -> None:
         if value is None and nullable:
@@ -265,7 +269,7 @@ class _EncodeWalk:
         elif wire_type.code == "d":
             if not isinstance(value, float | int):
                 self.fail(path, f"wants float, not {_describe(value)}")
-        elif not isinstance(value, int):
+        elif not hasattr(value, "__index__"):
             self.fail(path, f"wants int, not {_describe(value)}")
         else:
             try:

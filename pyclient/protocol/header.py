@@ -8,7 +8,7 @@ from pyclient.protocol.schema import Message, field
 _API_VERSIONS = 18
 
 
-class RequestHeader(Message, versions="1-2", flexible="2+"):
+class RequestHeader(Message, versions="1-2", flexible="2+", prefix=True):
     """Stands before every request."""
 
     request_api_key: int = field(INT16)
@@ -19,7 +19,7 @@ class RequestHeader(Message, versions="1-2", flexible="2+"):
     client_id: str | None = field(STRING, versions="1+", nullable="1+", flexible="none")
 
 
-class ResponseHeader(Message, versions="0-1", flexible="1+"):
+class ResponseHeader(Message, versions="0-1", flexible="1+", prefix=True):
     """Stands before every response."""
 
     correlation_id: int = field(INT32)

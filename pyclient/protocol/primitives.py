@@ -113,7 +113,7 @@ class VersionRange:
         return f"{self.lowest}-{self.highest}" if self.highest > self.lowest else f"{self.lowest}"
 
 
-_SMALL_UVARINTS: Final = tuple(
+SMALL_UVARINTS: Final = tuple(
     bytes([n]) if n < 0x80 else bytes([n & 0x7F | 0x80, n >> 7]) for n in range(1024)
 )
 
@@ -121,7 +121,7 @@ _SMALL_UVARINTS: Final = tuple(
 def encode_uvarint(value: int) -> bytes:
     """An unsigned variable-length integer: seven bits a byte, lowest first."""
     if value < 1024:
-        return _SMALL_UVARINTS[value]
+        return SMALL_UVARINTS[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -1,0 +1,113 @@
+"""Source code under construction: what the compiled encoders and decoders are made with.
+
+The compiled functions are straight lines: nested structs and arrays are inlined, runs of
+fixed-width fields become one `struct` call, lengths of the old encoding join that call. They
+check only what keeps them safe, and fail with whatever exception comes first; `explain` then
+walks the same bytes or values slowly and says what is wrong and where. So the common path
+pays nothing for good error messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyclient.errors import ProtocolError
+from pyclient.protocol.primitives import STRING, StructType, WireType
+from pyclient.protocol.schema import Field, Message, Struct
+
+
+class Malformed(Exception):
+    """A compiled codec gave up; `explain` finds out why. Never leaves this package."""
+
+
+def minimum_width(wire_type: WireType, version: int, flexible: bool, nullable: bool = False) -> int:
+    """The fewest bytes that a value can take: bounds an array's count before it is read."""
+    if wire_type.width:
+        return wire_type.width
+    if isinstance(wire_type, StructType):
+        if nullable:
+            return 1  # the marker alone
+        fields = [one for one in wire_type.struct.fields if version in one.versions]
+        return flexible + sum(
+            minimum_width(one.type, version, flexible, version in one.nullable)
+            for one in fields
+            if version not in one.tagged
+        )
+    if wire_type is STRING:
+        return 1 if flexible else 2
+    return 1 if flexible else 4
+
+
+class Source:
+    """Lines of a function under construction, with the constants it refers to."""
+
+    def __init__(self, cls: type[Message], version: int) -> None:
+        if version not in cls.versions:
+            raise ProtocolError(
+                f"unknown version: {cls.__name__} has versions {cls.versions}",
+                message_name=cls.__name__,
+                version=version,
+            )
+        self.cls = cls
+        self.version = version
+        self.lines: list[str] = []
+        self.indent = 1
+        self.scope: dict[str, Any] = {"Malformed": Malformed}
+        self._names = 0
+
+    def emit(self, line: str) -> None:
+        """Add a line at the present depth."""
+        self.lines.append(" " * self.indent + line)
+
+    def name(self, prefix: str = "v") -> str:
+        """A local name that is not in use."""
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def constant(self, value: Any, prefix: str = "k") -> str:
+        """A name under which the function will find `value`."""
+        name = self.name(prefix)
+        self.scope[name] = value
+        return name
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines below `head`, one deeper."""
+        self.emit(head)
+        self.indent += 1
+        yield
+        self.indent -= 1
+
+    def is_flexible(self, one: Field | None = None) -> bool:
+        """Whether lengths are compact: the message's word, unless the field has its own."""
+        return self.version in (
+            self.cls.flexible if one is None or one.flexible is None else one.flexible
+        )
+
+    def is_tagged(self, one: Field | None) -> bool:
+        """Whether the field stands among the tags."""
+        # Kafka marks a missing struct by -1, but by 0 where the struct is a tagged field.
+        return one is not None and self.version in one.tagged
+
+    def inline_fields(self, struct_class: type[Struct]) -> list[Field]:
+        """The fields that stand one behind the other."""
+        return [
+            one
+            for one in struct_class.fields
+            if self.version in one.versions and self.version not in one.tagged
+        ]
+
+    def tagged_fields(self, struct_class: type[Struct]) -> list[Field]:
+        """The fields that stand among the tags, in their order."""
+        tagged = [one for one in struct_class.fields if self.version in one.tagged]
+        return sorted(tagged, key=lambda one: one.tag or 0)
+
+    def finish(self, head: str) -> Callable[..., Any]:
+        """Compile the lines into the function that `head` declares."""
+        source = "\n".join([head, *self.lines])
+        filename = f"<{self.cls.__name__} v{self.version} {type(self).__name__}>"
+        exec(compile(source, filename, "exec"), self.scope)
+        function: Callable[..., Any] = self.scope[head[4 : head.index("(")]]
+        return function
