@@ -20,7 +20,7 @@ from pyclient.protocol.primitives import (
     part_length,
 )
 from pyclient.protocol.schema import Field, Message, Struct
-from pyclient.protocol.source import Source
+from pyclient.protocol.source import Malformed, Source
 
 Encoder = Callable[[Any, list[Part]], None]
 
@@ -214,6 +214,8 @@ def _write_tags(fields: dict[int, bytes], write: Callable[[bytes], None]) -> Non
     write(encode_uvarint(len(fields)))
     for tag in sorted(fields):
         content = fields[tag]
+        if not 0 <= tag <= 0xFFFFFFFF:
+            raise Malformed
         write(encode_uvarint(tag))
         write(encode_uvarint(len(content)))
         write(content)
