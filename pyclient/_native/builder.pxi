@@ -1,0 +1,457 @@
+# Building a v2 batch in pooled buffers.
+
+from pyclient.records.compression import compress
+
+cdef enum:
+    HEADER_SIZE = 61
+    LENGTH_AT = 8
+    AFTER_LENGTH = 12
+    LEADER_EPOCH_AT = 12
+    CRC_AT = 17
+    CRC_FROM = 21
+    PRODUCER_ID_AT = 43
+
+cdef enum:
+    OPEN
+    SEALED
+    CLOSED
+    RELEASED
+
+cdef enum:
+    MAX_COUNT = 0x7FFFFFFF
+    MAX_BATCH = 0x7FFFFFFF
+
+cdef const uint8_t *NO_HEADERS = <const uint8_t *>b"\0"
+
+
+cdef class Segment:
+    # A buffer of the batch. The export keeps a bytearray from moving while `start` points into it.
+
+    def __cinit__(self, buffer):
+        PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        self.exported = True
+        self.start = <uint8_t *>self.view.buf
+        self.buffer = buffer
+
+    def __dealloc__(self):
+        if self.exported:
+            PyBuffer_Release(&self.view)
+
+    cdef object written(self):
+        return memoryview(self.buffer)[:self.used]
+
+    cdef object give_back(self):
+        if self.exported:
+            self.exported = False
+            PyBuffer_Release(&self.view)
+        return self.buffer
+
+
+cdef Py_ssize_t size_of_bytes(Py_ssize_t size) noexcept nogil:
+    return wire_varint_size(size) + (size if size > 0 else 0)
+
+
+cdef uint8_t *put_bytes(uint8_t *at, const uint8_t *data, Py_ssize_t size) noexcept nogil:
+    at = wire_put_varint(at, size)
+    if size > 0:
+        memcpy(at, data, size)
+        at += size
+    return at
+
+
+cdef Py_ssize_t record_body_size(
+    int64_t timestamp_delta, int64_t offset_delta, Py_ssize_t key_size, Py_ssize_t value_size,
+    Py_ssize_t headers_size,
+) noexcept nogil:
+    return (
+        1 + wire_varint_size(timestamp_delta) + wire_varint_size(offset_delta)
+        + size_of_bytes(key_size) + size_of_bytes(value_size) + headers_size
+    )
+
+
+cdef class Payload:
+    # The bytes of a key or value for as long as an append needs them.
+    cdef Py_buffer view
+    cdef bint exported
+    cdef const uint8_t *data
+    cdef Py_ssize_t size
+
+    def __cinit__(self, content):
+        PyObject_GetBuffer(content, &self.view, PyBUF_SIMPLE)
+        self.exported = True
+        self.data = <const uint8_t *>self.view.buf
+        self.size = self.view.len
+
+    def __dealloc__(self):
+        if self.exported:
+            PyBuffer_Release(&self.view)
+
+
+cdef object open_payload(object content, const uint8_t **data, Py_ssize_t *size):
+    """Point `data` at the content; the returned object keeps it alive."""
+    cdef Payload payload
+    if content is None:
+        data[0] = NULL
+        size[0] = -1
+        return None
+    if type(content) is bytes:
+        data[0] = <const uint8_t *>PyBytes_AS_STRING(content)
+        size[0] = PyBytes_GET_SIZE(content)
+        return content
+    payload = Payload.__new__(Payload, content)
+    data[0] = payload.data
+    size[0] = payload.size
+    return payload
+
+
+def encode_headers(headers) -> bytes:
+    """The header section of a record: a count, then names and values."""
+    cdef bytes name
+    cdef bytes content
+    cdef uint8_t number[10]
+    pieces = []
+    pairs = list(headers)
+    pieces.append((<char *>number)[:wire_put_varint(number, len(pairs)) - number])
+    for key, value in pairs:
+        if not isinstance(key, str):
+            raise TypeError(f"a header's name is a str, not {type(key).__name__}")
+        name = key.encode()
+        pieces.append((<char *>number)[:wire_put_varint(number, len(name)) - number])
+        pieces.append(name)
+        if value is None:
+            pieces.append(b"\x01")
+        else:
+            content = bytes(memoryview(value))
+            pieces.append((<char *>number)[:wire_put_varint(number, len(content)) - number])
+            pieces.append(content)
+    return b"".join(pieces)
+
+
+def batch_size_of(key, value, headers=()) -> int:
+    """The exact size of an uncompressed batch that holds this one record."""
+    cdef const uint8_t *data
+    cdef Py_ssize_t key_size, value_size, body
+    keep_key = open_payload(key, &data, &key_size)
+    keep_value = open_payload(value, &data, &value_size)
+    body = record_body_size(
+        0, 0, key_size, value_size, len(encode_headers(headers)) if headers else 1)
+    return HEADER_SIZE + wire_varint_size(body) + body
+
+
+cdef class BatchBuilder:
+    """A v2 record batch that grows in the buffers it is given.
+
+    `try_append`, `extend` and `seal` may race with each other; all else is for the one thread
+    that sealed the batch. The first 61 bytes of the first buffer are the header's.
+    """
+
+    def __cinit__(
+        self, buffer, *, int codec=0, level=None, log_append_time_ms=None,
+        bint transactional=False, bint control=False, int64_t producer_id=-1,
+        int16_t producer_epoch=-1, int32_t base_sequence=-1, int64_t base_offset=0,
+        int32_t leader_epoch=-1, Py_ssize_t limit=MAX_BATCH,
+    ):
+        cdef Segment segment = Segment.__new__(Segment, buffer)
+        if segment.view.len < HEADER_SIZE:
+            raise ValueError(f"a batch needs a buffer of at least 61 bytes, not {segment.view.len}")
+        if not 0 <= codec <= 4:
+            raise ValueError(f"there is no compression codec {codec}")
+        if not HEADER_SIZE <= limit <= MAX_BATCH:
+            raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
+        segment.used = HEADER_SIZE
+        self.segments = [segment]
+        self.tail = segment
+        self.cursor = segment.start + HEADER_SIZE
+        self.end = segment.start + segment.view.len
+        self.raw = HEADER_SIZE
+        self.room = limit - HEADER_SIZE
+        self.codec = codec
+        self.level = level
+        self.attributes = codec
+        self.append_time = -1
+        if log_append_time_ms is not None:
+            self.append_time = log_append_time_ms
+            self.attributes |= 0x08
+        if transactional:
+            self.attributes |= 0x10
+        if control:
+            self.attributes |= 0x20
+        self.producer_id_ = producer_id
+        self.producer_epoch_ = producer_epoch
+        self.base_sequence_ = base_sequence
+        self.base_offset_ = base_offset
+        self.leader_epoch_ = leader_epoch
+        self.first_timestamp = self.largest_timestamp = -1
+        self.state = OPEN
+
+    @property
+    def record_count(self):
+        """Records appended so far."""
+        return self.count
+
+    @property
+    def raw_size(self):
+        """Bytes of header and records before compression."""
+        return self.raw
+
+    @property
+    def size_in_bytes(self):
+        """Bytes on the wire, once closed."""
+        self.require_closed()
+        return self.closed_size
+
+    @property
+    def compression_ratio(self):
+        """Bytes on the wire to bytes before compression, once closed."""
+        self.require_closed()
+        return self.closed_size / self.raw
+
+    @property
+    def base_timestamp(self):
+        """The first record's timestamp, -1 without records."""
+        return self.first_timestamp
+
+    @property
+    def max_timestamp(self):
+        """The largest timestamp, or the append time where the batch has one."""
+        return self.largest_timestamp if self.append_time < 0 else self.append_time
+
+    @property
+    def producer_id(self):
+        """The idempotent producer's id, -1 without one."""
+        return self.producer_id_
+
+    @property
+    def producer_epoch(self):
+        """The idempotent producer's epoch."""
+        return self.producer_epoch_
+
+    @property
+    def base_sequence(self):
+        """The sequence number of the first record."""
+        return self.base_sequence_
+
+    @property
+    def is_sealed(self):
+        """Whether the batch takes no more records."""
+        return self.state != OPEN
+
+    @property
+    def is_closed(self):
+        """Whether `close` has made the batch's bytes."""
+        return self.closed_parts is not None
+
+    cdef Py_ssize_t record_size_c(
+        self, int64_t timestamp_ms, Py_ssize_t key_size, Py_ssize_t value_size,
+        Py_ssize_t headers_size,
+    ) noexcept nogil:
+        cdef Py_ssize_t body = record_body_size(
+            timestamp_ms - self.first_timestamp if self.count else 0, self.count, key_size,
+            value_size, headers_size)
+        return wire_varint_size(body) + body
+
+    cdef Py_ssize_t try_append_c(
+        self,
+        int64_t timestamp_ms,
+        const uint8_t *key, Py_ssize_t key_size,
+        const uint8_t *value, Py_ssize_t value_size,
+        const uint8_t *headers, Py_ssize_t headers_size,
+    ) noexcept nogil:
+        cdef int32_t index = self.count
+        cdef int64_t delta = timestamp_ms - self.first_timestamp if index else 0
+        cdef Py_ssize_t body = record_body_size(
+            delta, index, key_size, value_size, headers_size)
+        cdef Py_ssize_t size = wire_varint_size(body) + body
+        cdef uint8_t *at = self.cursor
+        if (
+            self.state != OPEN or size > self.end - at or size > self.room
+            or index == MAX_COUNT
+        ):
+            return -1
+        at = wire_put_varint(at, body)
+        at[0] = 0  # attributes: a record has none
+        at = wire_put_varint(at + 1, delta)
+        at = wire_put_varint(at, index)
+        at = put_bytes(at, key, key_size)
+        at = put_bytes(at, value, value_size)
+        memcpy(at, headers, headers_size)
+        if index == 0:
+            self.first_timestamp = timestamp_ms
+        if timestamp_ms > self.largest_timestamp:
+            self.largest_timestamp = timestamp_ms
+        self.cursor += size
+        self.tail.used += size
+        self.raw += size
+        self.room -= size
+        self.count = index + 1
+        return index
+
+    cdef void seal_c(self) noexcept nogil:
+        if self.state == OPEN:
+            self.state = SEALED
+
+    def has_room_for(self, int64_t timestamp_ms, key, value, headers=()) -> bool:
+        """Whether `try_append` of this record would succeed now."""
+        cdef const uint8_t *data
+        cdef Py_ssize_t key_size, value_size, headers_size, size
+        keep_key = open_payload(key, &data, &key_size)
+        keep_value = open_payload(value, &data, &value_size)
+        headers_size = len(encode_headers(headers)) if headers else 1
+        size = self.record_size_c(timestamp_ms, key_size, value_size, headers_size)
+        return (
+            self.state == OPEN and size <= self.end - self.cursor and size <= self.room
+            and self.count < MAX_COUNT
+        )
+
+    def size_of(self, int64_t timestamp_ms, key, value, headers=()) -> int:
+        """The exact bytes that this record would take as the next one of the batch."""
+        cdef const uint8_t *data
+        cdef Py_ssize_t key_size, value_size, headers_size
+        keep_key = open_payload(key, &data, &key_size)
+        keep_value = open_payload(value, &data, &value_size)
+        headers_size = len(encode_headers(headers)) if headers else 1
+        return self.record_size_c(timestamp_ms, key_size, value_size, headers_size)
+
+    def try_append(self, int64_t timestamp_ms, key, value, headers=()) -> int:
+        """Append a record.
+
+        Returns its index in the batch, or -1 when it does not fit into the newest buffer or the
+        batch's limit, or when the batch is sealed.
+        """
+        cdef const uint8_t *key_data
+        cdef const uint8_t *value_data
+        cdef const uint8_t *headers_data = NO_HEADERS
+        cdef Py_ssize_t key_size, value_size, headers_size = 1
+        if timestamp_ms < -1:
+            raise ValueError(f"a timestamp is not negative: {timestamp_ms}")
+        keep_key = open_payload(key, &key_data, &key_size)
+        keep_value = open_payload(value, &value_data, &value_size)
+        if headers:
+            encoded = encode_headers(headers)
+            headers_data = <const uint8_t *>PyBytes_AS_STRING(encoded)
+            headers_size = PyBytes_GET_SIZE(encoded)
+        return self.try_append_c(
+            timestamp_ms, key_data, key_size, value_data, value_size, headers_data, headers_size)
+
+    def extend(self, buffer) -> bool:
+        """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
+        cdef Segment segment = Segment.__new__(Segment, buffer)
+        if self.state != OPEN:
+            return False
+        self.segments.append(segment)
+        self.tail = segment
+        self.cursor = segment.start
+        self.end = segment.start + segment.view.len
+        return True
+
+    def seal(self) -> bool:
+        """Take no more records; whether this call was the one that sealed."""
+        if self.state != OPEN:
+            return False
+        self.state = SEALED
+        return True
+
+    def close(self) -> list:
+        """Seal, compress, write header and checksum: the batch as a list of memoryviews.
+
+        Closing again returns the same parts. The parts of an uncompressed batch lie in the
+        buffers; those of a compressed one do not, and `release` may follow at once.
+
+        Raises:
+            ValueError: the batch has no records, or was released before it was closed.
+        """
+        cdef Segment segment
+        if self.closed_parts is not None:
+            return self.closed_parts
+        if self.count == 0 or self.state == RELEASED:
+            raise ValueError("a batch without records cannot be closed")
+        self.state = SEALED
+        pieces = [(<Segment>segment).written() for segment in self.segments if segment.used]
+        if self.codec:
+            pieces[0] = pieces[0][HEADER_SIZE:]
+            self.header = bytearray(HEADER_SIZE)
+            pieces = [
+                memoryview(self.header),
+                *[memoryview(piece) for piece in compress(self.codec, pieces, self.level)],
+            ]
+        size = sum([len(piece) for piece in pieces])
+        if size - AFTER_LENGTH > MAX_BATCH:
+            raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
+        self.closed_size = size
+        self.closed_parts = pieces
+        self.state = CLOSED
+        self.write_header()
+        return pieces
+
+    def set_producer_state(
+        self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence
+    ) -> None:
+        """Number the batch; after `close` this renews the checksum."""
+        self.producer_id_ = producer_id
+        self.producer_epoch_ = producer_epoch
+        self.base_sequence_ = base_sequence
+        if self.closed_parts is not None:
+            self.write_header()
+
+    def set_base_offset(self, int64_t base_offset) -> None:
+        """Set the first record's offset; it is outside the checksum."""
+        self.base_offset_ = base_offset
+        if self.closed_parts is not None:
+            self.write_placement()
+
+    def set_leader_epoch(self, int32_t leader_epoch) -> None:
+        """Set the leader's epoch; it is outside the checksum."""
+        self.leader_epoch_ = leader_epoch
+        if self.closed_parts is not None:
+            self.write_placement()
+
+    def release(self) -> list:
+        """Give the buffers back, each once.
+
+        The bytes of an uncompressed batch go with them; a compressed and closed batch keeps its
+        parts. An open batch is sealed.
+        """
+        cdef Segment segment
+        segments = self.segments
+        self.state = RELEASED
+        self.segments = []
+        self.tail = None
+        self.cursor = self.end = NULL
+        if self.header is None:
+            self.closed_parts = None
+        return [(<Segment>segment).give_back() for segment in segments]
+
+    cdef require_closed(self):
+        if self.state < CLOSED:
+            raise ValueError("the batch is not closed yet")
+
+    cdef write_placement(self):
+        cdef Payload header = Payload.__new__(Payload, self.closed_parts[0])
+        cdef uint8_t *at = <uint8_t *>header.data
+        wire_put(at, <uint64_t>self.base_offset_, 8)
+        wire_put(at + LEADER_EPOCH_AT, <uint64_t>self.leader_epoch_, 4)
+
+    cdef write_header(self):
+        cdef Payload first = Payload.__new__(Payload, self.closed_parts[0])
+        cdef Payload part
+        cdef uint8_t *at = <uint8_t *>first.data
+        cdef uint32_t state
+        wire_put(at + LENGTH_AT, self.closed_size - AFTER_LENGTH, 4)
+        at[16] = 2  # magic
+        wire_put(at + 21, <uint64_t>self.attributes, 2)
+        wire_put(at + 23, self.count - 1, 4)
+        wire_put(at + 27, <uint64_t>self.first_timestamp, 8)
+        wire_put(at + 35, <uint64_t>(
+            self.largest_timestamp if self.append_time < 0 else self.append_time), 8)
+        wire_put(at + PRODUCER_ID_AT, <uint64_t>self.producer_id_, 8)
+        wire_put(at + 51, <uint64_t>self.producer_epoch_, 2)
+        wire_put(at + 53, <uint64_t>self.base_sequence_, 4)
+        wire_put(at + 57, self.count, 4)
+        self.write_placement()
+        with nogil:
+            state = crc32c_extend(~<uint32_t>0, at + CRC_FROM, first.size - CRC_FROM)
+        for piece in self.closed_parts[1:]:
+            part = Payload.__new__(Payload, piece)
+            with nogil:
+                state = crc32c_extend(state, part.data, part.size)
+        wire_put(at + CRC_AT, <uint32_t>~state, 4)

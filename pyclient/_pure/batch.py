@@ -1,0 +1,16 @@
+"""The pure-Python twin of `pyclient._native.batch`: the same names from several files."""
+
+from pyclient._pure.builder import BatchBuilder, batch_size_of
+from pyclient._pure.checksums import crc32c, murmur2
+from pyclient._pure.decoder import RecordDecoder
+from pyclient._pure.record import ConsumerRecord, deserialized
+
+__all__ = [
+    "BatchBuilder",
+    "ConsumerRecord",
+    "RecordDecoder",
+    "batch_size_of",
+    "crc32c",
+    "deserialized",
+    "murmur2",
+]

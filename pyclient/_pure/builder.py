@@ -1,0 +1,405 @@
+"""Building a v2 batch in pooled buffers.
+
+The builder takes no lock of its own: where threads share an open batch, the caller holds one
+around `try_append`, `extend` and `seal` (in the native twin these three are atomic).
+"""
+
+import struct
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
+
+from pyclient._pure.checksums import Buffer, crc32c_of_parts
+from pyclient._pure.wire import VARINTS
+from pyclient.records.compression import Codec, compress
+
+Headers = Iterable[tuple[str, Buffer | None]]
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_HEADER_SIZE: Final = _HEADER.size
+_AFTER_LENGTH: Final = 12
+_LEADER_EPOCH_AT: Final = 12
+_CRC_AT: Final = 17
+_CRC_FROM: Final = 21
+_MAX_INT32: Final = 0x7FFF_FFFF
+_MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
+
+
+class _State(IntEnum):
+    OPEN = 0
+    SEALED = 1
+    CLOSED = 2
+    RELEASED = 3
+
+
+class _Segment:
+    """A buffer of the batch; the export keeps a bytearray from being resized."""
+
+    __slots__ = ("buffer", "used", "view")
+
+    def __init__(self, buffer: bytearray | memoryview) -> None:
+        self.view = memoryview(buffer).cast("B")
+        if self.view.readonly:
+            raise BufferError("a batch needs a writable buffer")
+        self.buffer = buffer
+        self.used = 0
+
+
+class BatchBuilder:
+    """A v2 record batch that grows in the buffers it is given.
+
+    The first 61 bytes of the first buffer are the header's.
+    """
+
+    __slots__ = (
+        "_append_time",
+        "_attributes",
+        "_base_offset",
+        "_base_sequence",
+        "_base_timestamp",
+        "_codec",
+        "_count",
+        "_header",
+        "_leader_epoch",
+        "_level",
+        "_max_timestamp",
+        "_parts",
+        "_producer_epoch",
+        "_producer_id",
+        "_raw",
+        "_room",
+        "_segments",
+        "_size",
+        "_state",
+        "_tail",
+    )
+
+    def __init__(
+        self,
+        buffer: bytearray | memoryview,
+        *,
+        codec: int = 0,
+        level: int | None = None,
+        log_append_time_ms: int | None = None,
+        transactional: bool = False,
+        control: bool = False,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        base_offset: int = 0,
+        leader_epoch: int = -1,
+        limit: int = _MAX_INT32,
+    ) -> None:
+        segment = _Segment(buffer)
+        if len(segment.view) < _HEADER_SIZE:
+            raise ValueError(
+                f"a batch needs a buffer of at least 61 bytes, not {len(segment.view)}"
+            )
+        if not 0 <= codec <= max(Codec):
+            raise ValueError(f"there is no compression codec {codec}")
+        if not _HEADER_SIZE <= limit <= _MAX_INT32:
+            raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
+        segment.used = _HEADER_SIZE
+        self._segments = [segment]
+        self._tail = segment
+        self._raw = _HEADER_SIZE
+        self._room = limit - _HEADER_SIZE
+        self._codec = codec
+        self._level = level
+        self._append_time = log_append_time_ms
+        self._attributes = (
+            codec
+            | (log_append_time_ms is not None) << 3
+            | bool(transactional) << 4
+            | bool(control) << 5
+        )
+        self._producer_id = producer_id
+        self._producer_epoch = producer_epoch
+        self._base_sequence = base_sequence
+        self._base_offset = base_offset
+        self._leader_epoch = leader_epoch
+        self._base_timestamp = self._max_timestamp = -1
+        self._count = 0
+        self._size = 0
+        self._header: bytearray | None = None
+        self._parts: list[memoryview] | None = None
+        self._state = _State.OPEN
+
+    @property
+    def record_count(self) -> int:
+        """Records appended so far."""
+        return self._count
+
+    @property
+    def raw_size(self) -> int:
+        """Bytes of header and records before compression."""
+        return self._raw
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes on the wire, once closed."""
+        self._require_closed()
+        return self._size
+
+    @property
+    def compression_ratio(self) -> float:
+        """Bytes on the wire to bytes before compression, once closed."""
+        self._require_closed()
+        return self._size / self._raw
+
+    @property
+    def base_timestamp(self) -> int:
+        """The first record's timestamp, -1 without records."""
+        return self._base_timestamp
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp, or the append time where the batch has one."""
+        return self._max_timestamp if self._append_time is None else self._append_time
+
+    @property
+    def producer_id(self) -> int:
+        """The idempotent producer's id, -1 without one."""
+        return self._producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        """The idempotent producer's epoch."""
+        return self._producer_epoch
+
+    @property
+    def base_sequence(self) -> int:
+        """The sequence number of the first record."""
+        return self._base_sequence
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the batch takes no more records."""
+        return self._state is not _State.OPEN
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` has made the batch's bytes."""
+        return self._parts is not None
+
+    def has_room_for(
+        self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+    ) -> bool:
+        """Whether `try_append` of this record would succeed now."""
+        return self._state is _State.OPEN and self._fits(
+            self.size_of(timestamp_ms, key, value, headers)
+        )
+
+    def size_of(
+        self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+    ) -> int:
+        """The exact bytes that this record would take as the next one of the batch."""
+        body = _body(
+            timestamp_ms - self._base_timestamp if self._count else 0,
+            self._count,
+            key,
+            value,
+            headers,
+        )
+        size = sum(map(len, body))
+        return size + len(VARINTS[size])
+
+    def try_append(
+        self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+    ) -> int:
+        """Append a record.
+
+        Returns its index in the batch, or -1 when it does not fit into the newest buffer or the
+        batch's limit, or when the batch is sealed.
+        """
+        if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
+            raise _bad_timestamp(timestamp_ms)
+        index = self._count
+        body = _body(
+            timestamp_ms - self._base_timestamp if index else 0, index, key, value, headers
+        )
+        size = sum(map(len, body))
+        length = VARINTS[size]
+        size += len(length)
+        tail = self._tail
+        start = tail.used
+        end = start + size
+        if (
+            self._state is not _State.OPEN
+            or end > len(tail.view)
+            or size > self._room
+            or index == _MAX_INT32
+        ):
+            return -1
+        tail.view[start:end] = length + b"".join(body)
+        tail.used = end
+        if index == 0:
+            self._base_timestamp = timestamp_ms
+        if timestamp_ms > self._max_timestamp:
+            self._max_timestamp = timestamp_ms
+        self._raw += size
+        self._room -= size
+        self._count = index + 1
+        return index
+
+    def extend(self, buffer: bytearray | memoryview) -> bool:
+        """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
+        segment = _Segment(buffer)
+        if self._state is not _State.OPEN:
+            return False
+        self._segments.append(segment)
+        self._tail = segment
+        return True
+
+    def seal(self) -> bool:
+        """Take no more records; whether this call was the one that sealed."""
+        if self._state is not _State.OPEN:
+            return False
+        self._state = _State.SEALED
+        return True
+
+    def close(self) -> list[memoryview]:
+        """Seal, compress, write header and checksum: the batch as a list of memoryviews.
+
+        Closing again returns the same parts. The parts of an uncompressed batch lie in the
+        buffers; those of a compressed one do not, and `release` may follow at once.
+
+        Raises:
+            ValueError: the batch has no records, or was released before it was closed.
+        """
+        if self._parts is not None:
+            return self._parts
+        if self._count == 0 or self._state is _State.RELEASED:
+            raise ValueError("a batch without records cannot be closed")
+        self._state = _State.SEALED
+        parts = [segment.view[: segment.used] for segment in self._segments if segment.used]
+        if self._codec:
+            parts[0] = parts[0][_HEADER_SIZE:]
+            self._header = bytearray(_HEADER_SIZE)
+            compressed = compress(self._codec, parts, self._level)
+            parts = [memoryview(self._header), *[memoryview(part) for part in compressed]]
+        size = sum(map(len, parts))
+        if size - _AFTER_LENGTH > _MAX_INT32:
+            raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
+        self._size = size
+        self._parts = parts
+        self._state = _State.CLOSED
+        self._write_header(parts)
+        return parts
+
+    def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        """Number the batch; after `close` this renews the checksum."""
+        self._producer_id = producer_id
+        self._producer_epoch = producer_epoch
+        self._base_sequence = base_sequence
+        if self._parts is not None:
+            self._write_header(self._parts)
+
+    def set_base_offset(self, base_offset: int) -> None:
+        """Set the first record's offset; it is outside the checksum."""
+        self._base_offset = base_offset
+        if self._parts is not None:
+            struct.pack_into(">q", self._parts[0], 0, base_offset)
+
+    def set_leader_epoch(self, leader_epoch: int) -> None:
+        """Set the leader's epoch; it is outside the checksum."""
+        self._leader_epoch = leader_epoch
+        if self._parts is not None:
+            struct.pack_into(">i", self._parts[0], _LEADER_EPOCH_AT, leader_epoch)
+
+    def release(self) -> list[bytearray | memoryview]:
+        """Give the buffers back, each once.
+
+        The bytes of an uncompressed batch go with them; a compressed and closed batch keeps its
+        parts. An open batch is sealed.
+        """
+        self._state = _State.RELEASED
+        buffers = [segment.buffer for segment in self._segments]
+        self._segments = []
+        if self._header is None:
+            self._parts = None
+        return buffers
+
+    def _fits(self, size: int) -> bool:
+        tail = self._tail
+        return (
+            tail.used + size <= len(tail.view) and size <= self._room and self._count < _MAX_INT32
+        )
+
+    def _require_closed(self) -> None:
+        if self._state < _State.CLOSED:
+            raise ValueError("the batch is not closed yet")
+
+    def _write_header(self, parts: list[memoryview]) -> None:
+        first = parts[0]
+        _HEADER.pack_into(
+            first,
+            0,
+            self._base_offset,
+            self._size - _AFTER_LENGTH,
+            self._leader_epoch,
+            2,
+            0,
+            self._attributes,
+            self._count - 1,
+            self._base_timestamp,
+            self.max_timestamp,
+            self._producer_id,
+            self._producer_epoch,
+            self._base_sequence,
+            self._count,
+        )
+        crc = crc32c_of_parts((first[_CRC_FROM:], *parts[1:]))
+        struct.pack_into(">I", first, _CRC_AT, crc)
+
+
+def batch_size_of(key: Buffer | None, value: Buffer | None, headers: Headers = ()) -> int:
+    """The exact size of an uncompressed batch that holds this one record."""
+    body = sum(map(len, _body(0, 0, key, value, headers)))
+    return _HEADER_SIZE + len(VARINTS[body]) + body
+
+
+def encode_headers(headers: Headers) -> bytes:
+    """The header section of a record: a count, then names and values."""
+    pairs = list(headers)
+    pieces: list[Buffer] = [VARINTS[len(pairs)]]
+    for key, value in pairs:
+        if not isinstance(key, str):
+            raise TypeError(f"a header's name is a str, not {type(key).__name__}")
+        name = key.encode()
+        pieces += (VARINTS[len(name)], name, *_sized(value))
+    return b"".join(pieces)
+
+
+def _body(
+    timestamp_delta: int,
+    offset_delta: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Headers,
+) -> tuple[Buffer, ...]:
+    """The pieces of a record behind its length."""
+    return (
+        b"\0",  # attributes: a record has none
+        VARINTS[timestamp_delta],
+        VARINTS[offset_delta],
+        *((VARINTS[len(key)], key) if type(key) is bytes else _sized(key)),
+        *((VARINTS[len(value)], value) if type(value) is bytes else _sized(value)),
+        encode_headers(headers) if headers else b"\0",
+    )
+
+
+def _sized(content: Buffer | None) -> tuple[Buffer, ...]:
+    """Length and bytes of a key, value or header value."""
+    if content is None:
+        return (VARINTS[-1],)
+    data = bytes(memoryview(content))  # a memoryview's len() need not be its bytes
+    return VARINTS[len(data)], data
+
+
+def _bad_timestamp(timestamp_ms: object) -> Exception:
+    if not isinstance(timestamp_ms, int):
+        return TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
+    if timestamp_ms > _MAX_INT64:
+        return OverflowError(f"a timestamp has 64 bits: {timestamp_ms}")
+    return ValueError(f"a timestamp is not negative: {timestamp_ms}")

@@ -1,0 +1,224 @@
+"""Reading the records of a v2 batch.
+
+Every length is checked against the bytes left before it is used, and a count never allocates:
+whatever the bytes say, reading ends with records or with a CorruptRecordError.
+"""
+
+from pyclient._pure.checksums import Buffer
+from pyclient._pure.record import ConsumerRecord
+from pyclient._pure.wire import decode_varint
+from pyclient.errors import CorruptRecordError
+
+_new_record = tuple.__new__
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class RecordDecoder:
+    """Turns the records of a batch into `ConsumerRecord`s, as many at a time as asked for."""
+
+    __slots__ = (
+        "_append_time",
+        "_base_offset",
+        "_base_timestamp",
+        "_count",
+        "_data",
+        "_done",
+        "_expanded",
+        "_from_offset",
+        "_leader_epoch",
+        "_partition",
+        "_position",
+        "_reached",
+        "_topic",
+    )
+
+    def __init__(
+        self,
+        records: Buffer,
+        record_count: int,
+        base_offset: int,
+        base_timestamp: int,
+        log_append_time_ms: int | None = None,
+        topic: str = "",
+        partition: int = -1,
+        leader_epoch: int = -1,
+        from_offset: int = 0,
+        *,
+        position: int = 0,
+        expanded: bool = False,
+    ) -> None:
+        self._data = records if isinstance(records, bytes) else bytes(records)
+        self._count = record_count
+        self._base_offset = base_offset
+        self._base_timestamp = base_timestamp
+        self._append_time = log_append_time_ms
+        self._topic = topic
+        self._partition = partition
+        self._leader_epoch = leader_epoch
+        self._from_offset = from_offset
+        self._position = position
+        self._expanded = expanded
+        self._done = 0
+        self._reached = 0
+        if record_count < 0:
+            raise self._corrupt(f"it counts {record_count} records")
+
+    @property
+    def remaining(self) -> int:
+        """Records not read yet."""
+        return self._count - self._done
+
+    def read(self, max_records: int = -1) -> list[ConsumerRecord]:
+        """The next records from `from_offset` on, at most `max_records` (-1: all).
+
+        Raises:
+            CorruptRecordError: the bytes are not the records that the batch announced.
+        """
+        records: list[ConsumerRecord] = []
+        try:
+            self._read_into(records, max_records)
+        except (ValueError, IndexError) as error:
+            reason = str(error) if isinstance(error, ValueError) else "it ends early"
+            raise self._corrupt(
+                f"record {self._done} of {self._count}, byte {self._reached} of its records: "
+                f"{reason}"
+            ) from None
+        if self._done == self._count and self._reached != len(self._data):
+            raise self._corrupt(
+                f"{len(self._data) - self._reached} bytes lie behind its last record"
+            )
+        return records
+
+    def _read_into(self, records: list[ConsumerRecord], max_records: int) -> None:
+        # One long loop over local names, with the one-byte varint spelled out: calls and
+        # attributes are what a record costs in Python. A varint that runs over the record's end
+        # is found at the end of the record, one that runs over the data is an IndexError.
+        data, size = self._data, len(self._data)
+        topic, partition, leader_epoch = self._topic, self._partition, self._leader_epoch
+        base_offset, from_offset = self._base_offset, self._from_offset
+        base_timestamp, append_time = self._base_timestamp, self._append_time
+        timestamp_type = 0 if append_time is None else 1
+        at = self._reached
+        while self._done < self._count and len(records) != max_records:
+            length = data[at]
+            if length < 0x80:
+                length = (length >> 1) ^ -(length & 1)
+                at += 1
+            else:
+                length, at = decode_varint(data, at, size, 5)
+            end = at + length
+            if length <= 0 or end > size:
+                raise ValueError("its length is wrong")
+            at += 1  # attributes: a record has none
+            delta = data[at]
+            if delta < 0x80:
+                delta = (delta >> 1) ^ -(delta & 1)
+                at += 1
+            else:
+                delta, at = decode_varint(data, at, size, 10)
+            timestamp = base_timestamp + delta if append_time is None else append_time
+            delta = data[at]
+            if delta < 0x80:
+                delta = (delta >> 1) ^ -(delta & 1)
+                at += 1
+            else:
+                delta, at = decode_varint(data, at, size, 5)
+            offset = base_offset + delta
+            if not (_INT64_MIN <= timestamp <= _INT64_MAX and offset <= _INT64_MAX):
+                timestamp, offset = _wrap(timestamp), _wrap(offset)
+            key_size = data[at]
+            if key_size < 0x80:
+                key_size = (key_size >> 1) ^ -(key_size & 1)
+                at += 1
+            else:
+                key_size, at = decode_varint(data, at, size, 5)
+            key_end = at + key_size
+            if key_size >= 0 and key_end <= end:
+                key = data[at:key_end]
+                at = key_end
+            elif key_size == -1:
+                key = None
+            else:
+                raise ValueError("its key's length is wrong")
+            value_size = data[at]
+            if value_size < 0x80:
+                value_size = (value_size >> 1) ^ -(value_size & 1)
+                at += 1
+            else:
+                value_size, at = decode_varint(data, at, size, 5)
+            value_end = at + value_size
+            if value_size >= 0 and value_end <= end:
+                value = data[at:value_end]
+                at = value_end
+            elif value_size == -1:
+                value = None
+            else:
+                raise ValueError("its value's length is wrong")
+            if data[at] == 0 and at + 1 == end:
+                headers: list[tuple[str, bytes | None]] = []
+                header_size = -1
+            elif offset >= from_offset:
+                headers, header_size = _read_headers(data, at, end)
+            if offset >= from_offset:
+                records.append(
+                    _new_record(
+                        ConsumerRecord,
+                        (
+                            topic,
+                            partition,
+                            leader_epoch,
+                            offset,
+                            timestamp,
+                            timestamp_type,
+                            key,
+                            value,
+                            headers,
+                            None,
+                            key_size,
+                            value_size,
+                            header_size,
+                        ),
+                    )
+                )
+            self._reached = at = end
+            self._done += 1
+
+    def _corrupt(self, reason: str) -> CorruptRecordError:
+        return CorruptRecordError(
+            f"the batch at offset {self._base_offset} is corrupt: {reason}",
+            base_offset=self._base_offset,
+            position=self._position + (0 if self._expanded else self._reached),
+        )
+
+
+def _read_headers(data: bytes, at: int, end: int) -> tuple[list[tuple[str, bytes | None]], int]:
+    count, at = decode_varint(data, at, end, 5)
+    if count < 0 or 2 * count > end - at:
+        raise ValueError("its header count is wrong")
+    headers: list[tuple[str, bytes | None]] = []
+    total = 0
+    for _ in range(count):
+        size, at = decode_varint(data, at, end, 5)
+        if not 0 <= size <= end - at:
+            raise ValueError("a header's name is longer than the record")
+        # Java replaces what is not UTF-8, and a partition must not stop at such a name.
+        name = data[at : at + size].decode("utf-8", "replace")
+        at += size
+        total += size
+        size, at = decode_varint(data, at, end, 5)
+        if not -1 <= size <= end - at:
+            raise ValueError("a header's value is longer than the record")
+        if size == -1:
+            headers.append((name, None))
+        else:
+            headers.append((name, data[at : at + size]))
+            at += size
+            total += size
+    if at != end:
+        raise ValueError("it has bytes behind its last field")
+    return headers, total if count else -1
+
+
+def _wrap(value: int) -> int:
+    """Into 64 bits, as Java's addition does: a delta from the wire may be anything."""
+    return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN

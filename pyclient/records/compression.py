@@ -1,0 +1,327 @@
+"""The codecs of record batches: which there are, how to compress, how to expand within a limit.
+
+A leaf. The libraries are imported on first use, so that a program without compression never loads
+one; all of them release the GIL. Nothing is shared between threads but immutable tables: zstd
+contexts are per thread, because a shared one crashes.
+"""
+
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+from pyclient.errors import CorruptRecordError, UnsupportedCodecError
+
+Buffer = bytes | bytearray | memoryview
+
+MAX_EXPANDED: Final = 256 * 1024 * 1024
+"""What a batch may expand to unless the caller says otherwise."""
+
+
+class Codec(IntEnum):
+    """The codec bits of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+LEVELS: Final[dict[int, range]] = {
+    Codec.GZIP: range(-1, 10),
+    Codec.LZ4: range(1, 18),
+    Codec.ZSTD: range(-131072, 23),
+}
+"""The levels that Kafka allows per codec; the others have none."""
+
+_CHUNK: Final = 1 << 20  # how much is expanded before the limit is looked at again
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK: Final = 32 * 1024
+# A snappy copy of three bytes makes 64 bytes: more than 22 to 1 is a lie.
+_SNAPPY_MAX_RATIO: Final = 22
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+
+
+def compress(codec: int, pieces: Sequence[Buffer], level: int | None = None) -> list[Buffer]:
+    """Compress `pieces` as one stream, in order; `level` None is the codec's default.
+
+    Raises:
+        UnsupportedCodecError: the codec is unknown, or its library is not installed.
+        ValueError: the codec does not have this level.
+    """
+    if level is not None and level not in LEVELS.get(codec, ()):
+        raise ValueError(f"codec {codec} has no level {level}")
+    try:
+        return _COMPRESSORS[codec](pieces, level)
+    except KeyError:
+        raise UnsupportedCodecError(f"there is no compression codec {codec}") from None
+    except ImportError as error:
+        raise UnsupportedCodecError(f"codec {Codec(codec).name.lower()}: {error}") from error
+
+
+def decompress(
+    codec: int, data: memoryview, max_expanded: int = MAX_EXPANDED, *, magic: int = 2
+) -> Buffer:
+    """Expand `data`, never to more than `max_expanded` bytes.
+
+    Raises:
+        CorruptRecordError: the data is damaged, or expands to more than the limit.
+        UnsupportedCodecError: the codec's library is not installed.
+    """
+    try:
+        expand = _EXPANDERS[codec]
+    except KeyError:
+        raise CorruptRecordError(f"there is no compression codec {codec}") from None
+    try:
+        if codec == Codec.LZ4 and magic == 0:
+            data = _with_right_lz4_checksum(data)
+        return expand(data, max_expanded)
+    except ImportError as error:
+        raise UnsupportedCodecError(f"codec {Codec(codec).name.lower()}: {error}") from error
+
+
+def _too_large(max_expanded: int) -> CorruptRecordError:
+    return CorruptRecordError(f"the records expand to more than {max_expanded} bytes")
+
+
+def _damaged(codec: str, error: object) -> CorruptRecordError:
+    return CorruptRecordError(f"the {codec} data is damaged: {error}")
+
+
+# gzip
+
+
+def _zlib() -> Any:
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    return isal_zlib
+
+
+def _gzip(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
+    compressor = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 31)
+    out: list[Buffer] = [compressor.compress(piece) for piece in pieces]
+    out.append(compressor.flush())
+    return [part for part in out if part]
+
+
+def _gunzip(data: memoryview, max_expanded: int) -> Buffer:
+    library = _zlib()
+    out = []
+    room = max_expanded
+    pending: Buffer = data
+    try:
+        while pending:  # Java reads concatenated members as one stream
+            member = library.decompressobj(31)
+            while not member.eof:
+                expanded = member.decompress(pending, min(room + 1, _CHUNK))
+                room -= len(expanded)
+                if room < 0:
+                    raise _too_large(max_expanded)
+                pending = member.unconsumed_tail
+                if not expanded and not pending and not member.eof:
+                    raise _damaged("gzip", "it ends early")
+                out.append(expanded)
+            pending = member.unused_data
+    except library.error as error:
+        raise _damaged("gzip", error) from error
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+# snappy: raw blocks in the xerial framing that Kafka writes
+
+
+def _snappy(pieces: Sequence[Buffer], _level: int | None) -> list[Buffer]:
+    from cramjam import snappy
+
+    out: list[Buffer] = [_XERIAL_HEADER]
+    for piece in pieces:
+        view = memoryview(piece)
+        for start in range(0, len(view), _XERIAL_BLOCK):
+            block = memoryview(snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
+            out += (len(block).to_bytes(4, "big"), block)
+    return [b"".join(out)]
+
+
+def _unsnappy(data: memoryview, max_expanded: int) -> Buffer:
+    if bytes(data[:8]) != _XERIAL_MAGIC:
+        return _unsnappy_block(data, max_expanded, max_expanded)
+    out = []
+    position = len(_XERIAL_HEADER)
+    room = max_expanded
+    while position < len(data):
+        size = int.from_bytes(data[position : position + 4], "big")
+        position += 4
+        if size == 0 or size > len(data) - position:
+            raise _damaged("snappy", f"a block of {size} bytes, with {len(data) - position} left")
+        block = _unsnappy_block(data[position : position + size], room, max_expanded)
+        room -= len(block)
+        position += size
+        out.append(block)
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+def _unsnappy_block(block: memoryview, room: int, max_expanded: int) -> Buffer:
+    from cramjam import DecompressionError, snappy
+
+    # cramjam allocates what the block announces, so the announcement is judged first.
+    announced = _snappy_length(block)
+    if announced > room:
+        raise _too_large(max_expanded)
+    if announced > len(block) * _SNAPPY_MAX_RATIO:
+        raise _damaged("snappy", f"{len(block)} bytes cannot hold {announced}")
+    try:
+        return memoryview(snappy.decompress_raw(block))
+    except DecompressionError as error:
+        raise _damaged("snappy", error) from error
+
+
+def _snappy_length(block: memoryview) -> int:
+    length = 0
+    for index, byte in enumerate(block[:5]):
+        length |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return length
+    raise _damaged("snappy", "a block without its length")
+
+
+# lz4
+
+
+def _lz4(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
+    from lz4 import frame
+
+    # Blocks are independent, for Apache Kafka refuses linked ones.
+    options = {"block_linked": False, "compression_level": 0 if level is None else level}
+    if len(pieces) == 1:
+        return [frame.compress(pieces[0], store_size=False, **options)]
+    compressor = frame.LZ4FrameCompressor(**options)
+    out = [compressor.begin()]
+    out += [compressor.compress(piece) for piece in pieces]
+    out.append(compressor.flush())
+    return [part for part in out if part]
+
+
+def _unlz4(data: memoryview, max_expanded: int) -> Buffer:
+    from lz4 import frame
+
+    out = []
+    room = max_expanded
+    pending: Buffer | None = data
+    try:
+        while pending:
+            decompressor = frame.LZ4FrameDecompressor()
+            while not decompressor.eof:
+                expanded = decompressor.decompress(pending or b"", min(room + 1, _CHUNK))
+                pending = b""
+                room -= len(expanded)
+                if room < 0:
+                    raise _too_large(max_expanded)
+                if not expanded and decompressor.needs_input:
+                    raise _damaged("lz4", "it ends early")
+                out.append(expanded)
+            pending = decompressor.unused_data
+    except RuntimeError as error:
+        raise _damaged("lz4", error) from error
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+def _with_right_lz4_checksum(data: memoryview) -> memoryview:
+    """The first message format's producers took the frame's magic into the header's checksum."""
+    if len(data) < 7 or bytes(data[:4]) != _LZ4_MAGIC:
+        return data
+    end = 14 if data[4] & 0x08 else 6  # with or without a content size
+    fixed = bytearray(data)
+    if end < len(fixed):
+        fixed[end] = _xxhash32(bytes(data[4:end])) >> 8 & 0xFF
+    return memoryview(fixed)
+
+
+def _xxhash32(data: bytes) -> int:
+    """XXH32 with seed 0 of fewer than 16 bytes: all that a frame descriptor needs."""
+    mask = 0xFFFFFFFF
+    hashed = (0x165667B1 + len(data)) & mask
+    whole = len(data) // 4 * 4
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        hashed = (hashed + word * 0xC2B2AE3D) & mask
+        hashed = (hashed << 17 | hashed >> 15) * 0x27D4EB2F & mask
+    for byte in data[whole:]:
+        hashed = (hashed + byte * 0x165667B1) & mask
+        hashed = (hashed << 11 | hashed >> 21) * 0x9E3779B1 & mask
+    hashed = (hashed ^ hashed >> 15) * 0x85EBCA77 & mask
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE3D & mask
+    return hashed ^ hashed >> 16
+
+
+# zstd
+
+
+class _ZstdContexts(threading.local):
+    """One compressor a level and one decompressor, for each thread its own."""
+
+    def __init__(self) -> None:
+        self._compressors: dict[int, Any] = {}
+        self._decompressor: Any = None
+
+    def compressor(self, level: int) -> Any:
+        if level not in self._compressors:
+            from zstandard import ZstdCompressor
+
+            self._compressors[level] = ZstdCompressor(level=level)
+        return self._compressors[level]
+
+    def decompressor(self) -> Any:
+        if self._decompressor is None:
+            from zstandard import ZstdDecompressor
+
+            self._decompressor = ZstdDecompressor()
+        return self._decompressor
+
+
+_zstd_contexts = _ZstdContexts()
+
+
+def _zstd(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
+    context = _zstd_contexts.compressor(3 if level is None else level)
+    if len(pieces) == 1:
+        return [context.compress(pieces[0])]
+    stream = context.compressobj(size=sum(len(piece) for piece in pieces))
+    out = [stream.compress(piece) for piece in pieces]
+    out.append(stream.flush())
+    return [part for part in out if part]
+
+
+def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
+    from zstandard import ZstdError
+
+    out = []
+    room = max_expanded
+    try:
+        with _zstd_contexts.decompressor().stream_reader(data, read_across_frames=True) as reader:
+            while expanded := reader.read(min(room + 1, _CHUNK)):
+                room -= len(expanded)
+                if room < 0:
+                    raise _too_large(max_expanded)
+                out.append(expanded)
+    except ZstdError as error:
+        raise _damaged("zstd", error) from error
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+_COMPRESSORS: Final[dict[int, Callable[[Sequence[Buffer], int | None], list[Buffer]]]] = {
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+    Codec.ZSTD: _zstd,
+}
+_EXPANDERS: Final[dict[int, Callable[[memoryview, int], Buffer]]] = {
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}
