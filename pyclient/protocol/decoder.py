@@ -15,7 +15,7 @@ from pyclient.protocol.primitives import (
     decode_uvarint,
 )
 from pyclient.protocol.schema import NO_TAGGED_FIELDS, Field, Message, Struct
-from pyclient.protocol.source import Source, minimum_width
+from pyclient.protocol.source import Source, format_of_many, minimum_width
 
 Decoder = Callable[[bytes | memoryview, int], tuple[Any, int]]
 
@@ -230,7 +230,7 @@ class ManyReaders(dict[int, Callable[..., tuple[Any, ...]]]):
         self._code = code
 
     def __missing__(self, count: int) -> Callable[..., tuple[Any, ...]]:
-        reader = struct.Struct(">" + self._code * count).unpack_from
+        reader = struct.Struct(format_of_many(self._code, count)).unpack_from
         if count <= self.REMEMBERED:
             self[count] = reader
         return reader

@@ -20,7 +20,7 @@ from pyclient.protocol.primitives import (
     part_length,
 )
 from pyclient.protocol.schema import Field, Message, Struct
-from pyclient.protocol.source import Malformed, Source
+from pyclient.protocol.source import Malformed, Source, format_of_many
 
 Encoder = Callable[[Any, list[Part]], None]
 
@@ -231,7 +231,7 @@ class ManyWriters(dict[int, Callable[..., bytes]]):
         self._code = code
 
     def __missing__(self, count: int) -> Callable[..., bytes]:
-        writer = struct.Struct(">" + self._code * count).pack
+        writer = struct.Struct(format_of_many(self._code, count)).pack
         if count <= self.REMEMBERED:
             self[count] = writer
         return writer

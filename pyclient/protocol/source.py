@@ -40,6 +40,15 @@ def minimum_width(wire_type: WireType, version: int, flexible: bool, nullable: b
     return 1 if flexible else 4
 
 
+def format_of_many(code: str, count: int) -> str:
+    """The `struct` format of `count` values.
+
+    As a count where one is possible: a repeated code costs `struct` 32 bytes a value, and the
+    peer chooses how many there are. A uuid's code has a count of its own.
+    """
+    return f">{count}{code}" if len(code) == 1 else ">" + code * count
+
+
 class Source:
     """Lines of a function under construction, with the constants it refers to."""
 

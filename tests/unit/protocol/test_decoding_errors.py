@@ -133,6 +133,21 @@ def test_nothing_is_allocated_for_a_count_whose_bytes_are_not_there(
     assert peak < 100_000
 
 
+def test_a_long_array_takes_no_more_memory_than_its_values() -> None:
+    replicas = list(range(300, 100_300))  # beyond the integers that Python shares
+    partition = MetadataResponsePartition(replica_nodes=replicas)
+    response = MetadataResponse(topics=[MetadataResponseTopic(partitions=[partition])])
+    body = response.encode_bytes(1)
+    MetadataResponse.decode(body, 1)  # compiles the decoder
+    tracemalloc.start()
+    try:
+        assert MetadataResponse.decode(body, 1) == response
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * len(replicas)  # an int is 28 bytes, its place in a tuple and a list 16
+
+
 def test_invalid_utf8_is_found_where_it_is() -> None:
     error = refusal(HeartbeatRequest, b"\0\x03ab\xff" + bytes(6), 0)
     assert (error.path, error.offset) == ("group_id", 4)
