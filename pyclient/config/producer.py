@@ -101,8 +101,8 @@ DEFINITION = ConfigDefinition(
             "compression.gzip.level",
             int,
             -1,
-            between(-1, 9),
-            "1 is fastest, 9 smallest; -1 is the codec's default, 0 stores without compression.",
+            one_of(-1, *range(1, 10)),
+            "1 is fastest, 9 smallest; -1 is the codec's own default.",
         ),
         ConfigKey(
             "compression.lz4.level",

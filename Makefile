@@ -1,0 +1,82 @@
+# From nothing: `make test` makes the virtual environment, installs, builds and tests.
+# Stamps under .venv keep a second run from doing any of that again.
+
+VENV    := .venv
+RUN     := $(VENV)/bin/python
+MINUTES ?= 30
+
+# The first interpreter that is new enough; PYTHON=/path/to/python overrides.
+PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
+	  $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  && { echo $$each; break; }; done)
+
+NATIVE_SOURCES := $(wildcard pyclient/_native/*.pyx pyclient/_native/*.px[di] pyclient/_native/*.h)
+
+# Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
+MARKED := interop or spark or simulation or fuzz or install
+
+.PHONY: help setup test test-marked test-all lint format bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make test          the default tests (sets everything up first)'
+	@echo 'make test-all      the marked ones too: $(MARKED)'
+	@echo 'make lint          ruff, ruff format, mypy --strict'
+	@echo 'make format        apply what ruff can mend'
+	@echo 'make bench         ratios to other clients, as tables'
+	@echo 'make soak-KIND     a long run of one kind, as in: make soak-fuzz MINUTES=30'
+	@echo 'make docs          write docs/configuration.md again from the option tables'
+	@echo 'make clean         remove the virtual environment and everything built'
+
+setup: $(VENV)/.native
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo 'Python 3.11 or later is needed.' \
+	  'Get it with: apt install python3 (Debian 12+), brew install python, or pyenv install 3.12;' \
+	  'then run make again, or name it: make PYTHON=/path/to/python' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { echo 'The venv module is missing.' \
+	  'Get it with: apt install python3-venv' >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml setup.py
+	$(RUN) -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+# The install has built the native modules already; this builds again what changed since.
+$(VENV)/.native: $(VENV)/.installed $(NATIVE_SOURCES)
+	$(RUN) setup.py --quiet build_ext --inplace
+	@touch $@
+
+test: setup
+	$(RUN) -m pytest -m 'not ($(MARKED) or soak)'
+
+test-marked: setup
+	@java -version >/dev/null 2>&1 || echo 'No Java: tests with Apache Kafka and Spark cannot run.' \
+	  'Get it with: apt install openjdk-17-jre-headless, or brew install openjdk@17' >&2
+	$(RUN) -m pytest -m '($(MARKED)) and not soak'
+
+test-all: test test-marked
+
+lint: setup
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: setup
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: setup
+	$(RUN) -m tests.benchmarks
+
+# One target a kind: tests marked soak whose name has the kind in it. They stop after MINUTES.
+soak-%: setup
+	MINUTES=$(MINUTES) $(RUN) -m pytest -s --timeout=0 -m soak -k '$*'
+
+docs: setup
+	$(RUN) -m pyclient.config.reference > docs/configuration.md
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -f pyclient/_native/*.so pyclient/_native/*.c
+	find pyclient broker_stub spark_connector tests -name __pycache__ -exec rm -rf {} +
