@@ -114,10 +114,10 @@ def test_count_weighs_the_least_bytes_that_an_element_takes() -> None:
 @pytest.mark.parametrize(
     ("cls", "version", "body"),
     [
-        (MetadataRequest, 0, b"\x7f\xff\xff\xff" + bytes(64)),
-        (MetadataRequest, 12, b"\xff\xff\xff\xff\x0f" + bytes(64)),
-        (ApiVersionsResponse, 0, b"\0\0\x7f\xff\xff\xff" + bytes(64)),
-        (FetchResponse, 12, bytes(10) + b"\xff\xff\xff\xff\x0f" + bytes(64)),
+        # Zeros are good elements: without a look at the count, they would be built to the end.
+        (MetadataRequest, 0, b"\x7f\xff\xff\xff" + bytes(200_000)),
+        (MetadataRequest, 12, b"\xff\xff\xff\xff\x0f" + bytes(200_000)),
+        (ApiVersionsResponse, 0, b"\0\0\x7f\xff\xff\xff" + bytes(200_000)),
     ],
 )
 def test_nothing_is_allocated_for_a_count_whose_bytes_are_not_there(
