@@ -1,0 +1,370 @@
+"""Keeps the house in order: what design.md and style.md ask of every file, checked on every run.
+
+The checks read source text and syntax trees; only the last ones start an interpreter.
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("pyclient", "broker_stub", "spark_connector")
+
+# ---- who may import whom ------------------------------------------------------------------------
+
+LEAVES = {
+    "clock",
+    "entropy",
+    "error_codes",
+    "errors",
+    "interceptors",
+    "metrics",
+    "serialization",
+    "timers",
+    "types",
+}
+RECORDS = {"records", "_twin", "_native", "_pure"}  # one room: the twins are behind `records`
+CORE = LEAVES | RECORDS | {"config", "protocol", "metadata"}
+CLIENTS = {"producer", "consumer", "admin"}
+FACES = {"aio", "compat", "cli", "perf", "__init__", "__main__"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    **dict.fromkeys(LEAVES, LEAVES),
+    **dict.fromkeys(RECORDS, LEAVES | RECORDS),
+    "config": LEAVES,
+    "protocol": LEAVES,
+    "metadata": LEAVES | {"protocol"},
+    "net": CORE,
+    **dict.fromkeys(CLIENTS, CORE | {"net"}),
+    **dict.fromkeys(FACES, CORE | {"net"} | CLIENTS | FACES),
+}
+"""The rooms of pyclient, and the other rooms that each may import."""
+
+BROKER_MAY_IMPORT = (
+    (LEAVES - {"interceptors", "metrics", "serialization"})
+    | RECORDS
+    | {
+        "protocol",
+        "net",
+    }
+)
+SPARK_MAY_IMPORT = {"", "errors"}  # the public names, and the errors to catch
+
+# ---- what stays in its room ---------------------------------------------------------------------
+
+ROOMS_OF_MODULES: dict[str, tuple[str, ...]] = {
+    "time": ("pyclient/clock.py",),
+    "random": ("pyclient/entropy.py",),
+    "secrets": ("pyclient/entropy.py",),
+    "uuid": ("pyclient/entropy.py",),
+    "socket": ("pyclient/net/", "broker_stub/server.py"),
+    "select": ("pyclient/net/", "broker_stub/server.py"),
+    "selectors": ("pyclient/net/", "broker_stub/server.py"),
+    "ssl": ("pyclient/net/", "broker_stub/server.py"),
+}
+CLOCK_CALLS = re.compile(r"\b(?:datetime|date)\.(?:now|utcnow|today)\(|\bos\.urandom\(")
+
+RECEIVERS = ("self", "cls", "metaclass")  # typed by where they stand
+
+CODECS = ("cramjam", "gzip", "isal", "lz4", "zstandard")
+
+MAY_PRINT = ("pyclient/cli/", "pyclient/perf/", "pyclient/__main__.py", "broker_stub/__main__.py")
+
+# ---- sizes --------------------------------------------------------------------------------------
+
+LINES_MAX = 450
+LONGER_FOR_A_REASON = {
+    "pyclient/error_codes.py": "one row per wire code; a table does not get clearer in two files",
+    "pyclient/_native/builder.pxi": "one class whose three calls share their private state",
+}
+
+TOP_LEVEL = {
+    ".ci",
+    ".gitignore",
+    "CHANGELOG.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "broker_stub",
+    "docs",
+    "pyclient",
+    "pyproject.toml",
+    "setup.py",
+    "spark_connector",
+    "tests",
+}
+
+
+class Source(NamedTuple):
+    """A Python file: where it is, its text, its syntax tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+
+@cache
+def sources(*folders: str) -> tuple[Source, ...]:
+    found = []
+    for folder in folders:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            text = file.read_text(encoding="utf-8")
+            found.append(Source(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
+    assert found, f"no source in {folders}"
+    return tuple(found)
+
+
+def ignored(name: str) -> bool:
+    patterns = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    return name == ".git" or any(fnmatch.fnmatch(name, each.strip("/")) for each in patterns)
+
+
+def text_files() -> Iterator[tuple[str, str]]:
+    """All text files of the repository, so far as .gitignore leaves them in."""
+    folders = [ROOT]
+    while folders:
+        for entry in sorted(folders.pop().iterdir()):
+            if ignored(entry.name) or ignored(entry.relative_to(ROOT).as_posix()):
+                continue
+            if entry.is_dir():
+                folders.append(entry)
+                continue
+            data = entry.read_bytes()
+            if b"\0" not in data:
+                yield entry.relative_to(ROOT).as_posix(), data.decode("utf-8", "replace")
+
+
+def imports(source: Source) -> Iterator[tuple[str, int, bool]]:
+    """Each imported module with its line, and whether it is imported lazily."""
+    lazy = {
+        id(node)
+        for parent in ast.walk(source.tree)
+        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) or _type_checking(parent)
+        for node in ast.walk(parent)
+    }
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno, id(node) in lazy
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{source.path}:{node.lineno} is a relative import"
+            for alias in node.names:
+                # `from pyclient.config import definition` may name a module or a value in one.
+                whole = f"{node.module}.{alias.name}"
+                is_module = (ROOT / whole.replace(".", "/")).with_suffix(".py").exists()
+                yield whole if is_module else str(node.module), node.lineno, id(node) in lazy
+
+
+def _type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def room(module: str) -> str:
+    """`net` of `pyclient.net.waiting`; "" of `pyclient` itself."""
+    return [*module.split("."), ""][1]
+
+
+def test_pyclient_imports_only_towards_its_leaves() -> None:
+    wrong = []
+    for source in sources("pyclient"):
+        own = room(source.path.removesuffix(".py").replace("/", "."))
+        assert own in MAY_IMPORT, f"{source.path}: which room is this? Say so in MAY_IMPORT"
+        for module, line, lazy in imports(source):
+            package = module.split(".")[0]
+            if package == "pyclient":
+                allowed = own == room(module) or room(module) in MAY_IMPORT[own]
+                if not allowed and not (room(module) == "" and own in FACES):
+                    wrong.append(f"{source.path}:{line} imports {module}")
+            elif package in PACKAGES and not (own in ("cli", "perf") and lazy):
+                wrong.append(f"{source.path}:{line} imports {module}")
+    assert not wrong
+
+
+def test_the_broker_imports_of_the_client_only_what_both_share() -> None:
+    wrong = []
+    for source in sources("broker_stub"):
+        if source.path.startswith("broker_stub/testing/"):
+            continue
+        for module, line, _ in imports(source):
+            shared = room(module) in BROKER_MAY_IMPORT or module == "pyclient.config.definition"
+            if module.startswith("pyclient") and not shared:
+                wrong.append(f"{source.path}:{line} imports {module}")
+            if module.startswith("spark_connector"):
+                wrong.append(f"{source.path}:{line} imports {module}")
+    assert not wrong
+
+
+def test_the_spark_connector_imports_only_public_names() -> None:
+    wrong = [
+        f"{source.path}:{line} imports {module}"
+        for source in sources("spark_connector")
+        for module, line, _ in imports(source)
+        if module.split(".")[0] == "broker_stub"
+        or (module.split(".")[0] == "pyclient" and room(module) not in SPARK_MAY_IMPORT)
+    ]
+    assert not wrong
+
+
+def test_clocks_randomness_and_sockets_stay_in_their_rooms() -> None:
+    wrong = []
+    for source in sources(*PACKAGES):
+        for module, line, _ in imports(source):
+            rooms = ROOMS_OF_MODULES.get(module.split(".")[0])
+            if rooms is not None and not source.path.startswith(rooms):
+                wrong.append(f"{source.path}:{line} imports {module}")
+        wrong += [
+            f"{source.path} calls {call.group()}" for call in CLOCK_CALLS.finditer(source.text)
+        ]
+    assert not wrong
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert not [
+        each.path for each in sources(*PACKAGES, "tests") if not ast.get_docstring(each.tree)
+    ]
+
+
+def test_every_public_function_is_typed() -> None:
+    wrong = []
+    for source in sources(*PACKAGES):
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            arguments = node.args
+            given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            given += [each for each in (arguments.vararg, arguments.kwarg) if each]
+            bare = [a.arg for a in given if a.annotation is None and a.arg not in RECEIVERS]
+            if bare or node.returns is None:
+                wrong.append(f"{source.path}:{node.lineno} {node.name}({', '.join(bare)})")
+    assert not wrong
+
+
+def test_every_request_has_its_response_in_the_same_file() -> None:
+    wrong = []
+    for source in sources("pyclient/protocol/messages"):
+        apis = {
+            node.name
+            for node in source.tree.body
+            if isinstance(node, ast.ClassDef) and "api_key" in {each.arg for each in node.keywords}
+        }
+        ends = {"Request": "Response", "Response": "Request"}
+        for name in sorted(apis):
+            end = "Request" if name.endswith("Request") else "Response"
+            if name.removesuffix(end) + ends[end] not in apis:
+                wrong.append(f"{source.path}: {name} is alone")
+    assert not wrong
+
+
+def test_every_handler_has_the_message_file_that_it_is_named_after() -> None:
+    handlers = ROOT / "broker_stub" / "handlers"
+    messages = {file.name for file in (ROOT / "pyclient/protocol/messages").glob("*.py")}
+    assert not [file.name for file in handlers.glob("*.py") if file.name not in messages]
+
+
+def test_no_leftovers() -> None:
+    # Written in pieces, so that this file is clean too.
+    words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"))
+    leftover = re.compile(rf"\b(?:{words})\b|NotImplemented" + r"Error|break" + r"point\(\)")
+    wrong = []
+    for path, text in text_files():
+        if path.startswith(("LICENSE", "tests/golden/")):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if leftover.search(line):
+                wrong.append(f"{path}:{number} {line.strip()[:80]}")
+    assert not wrong
+
+
+def test_only_the_command_line_prints() -> None:
+    wrong = [
+        f"{source.path}:{node.lineno}"
+        for source in sources(*PACKAGES)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == "print" and not source.path.startswith(MAY_PRINT)
+    ]
+    assert not wrong
+
+
+def test_no_exception_is_caught_without_a_name() -> None:
+    wrong = [
+        f"{source.path}:{node.lineno}"
+        for source in sources(*PACKAGES, "tests")
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ExceptHandler) and node.type is None
+    ]
+    assert not wrong
+
+
+def test_no_file_names_a_package_registry() -> None:
+    # Whoever installs has a registry of their own. In pieces, so that this file names none either.
+    hosts = "|".join(
+        (
+            r"pyp" + r"i\.org",
+            r"python" + r"hosted\.org",
+            r"ana" + r"conda\.(?:org|com)",
+            r"repo1?\.ma" + r"ven",
+            r"npm" + r"js\.(?:org|com)",
+            r"crates" + r"\.io",
+            r"ruby" + r"gems\.org",
+            r"sona" + r"type\.",
+        )
+    )
+    found = [f"{path}: {m.group()}" for path, text in text_files() if (m := re.search(hosts, text))]
+    assert not found
+
+
+def test_no_file_has_grown_too_long() -> None:
+    wrong = [
+        f"{path} has {lines} lines: split it, or give the reason above"
+        for path, text in text_files()
+        if path.endswith((".py", ".pyx", ".pxi", ".pxd"))
+        if (lines := text.count("\n")) > LINES_MAX and path not in LONGER_FOR_A_REASON
+    ]
+    assert not wrong
+
+
+def test_reasons_for_long_files_are_given_only_where_needed() -> None:
+    lengths = {path: text.count("\n") for path, text in text_files()}
+    assert not [path for path in LONGER_FOR_A_REASON if lengths.get(path, 0) <= LINES_MAX]
+
+
+def test_the_top_level_has_only_what_belongs_there() -> None:
+    found = {entry.name for entry in ROOT.iterdir() if not ignored(entry.name)}
+    assert found == TOP_LEVEL
+
+
+def loaded_by(program: str, heavy: tuple[str, ...], **environment: str) -> list[str]:
+    """Which of the modules a fresh interpreter has after running the program."""
+    program += f"; import sys; print(*(name for name in {heavy!r} if name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("implementation", ["native", "python"])
+def test_importing_pyclient_loads_nothing_heavy(implementation: str) -> None:
+    heavy = (*CODECS, "pyarrow", "ssl", "asyncio", "pyspark", "click", "rich")
+    assert loaded_by("import pyclient", heavy, PYCLIENT_IMPL=implementation) == []
+
+
+def test_importing_the_broker_loads_nothing_heavy() -> None:
+    heavy = (*CODECS, "pyarrow", "ssl", "asyncio", "pytest")
+    assert loaded_by("import broker_stub", heavy) == []
