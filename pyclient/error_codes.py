@@ -102,6 +102,11 @@ def for_code(code: int) -> type[BrokerResponseError]:
     return _CLASSES.get(code) or _unrecognized(code)
 
 
+def code_of(error: KafkaError) -> int:
+    """The wire code to answer an error with; one that never travels is an unknown one."""
+    return -1 if error.code is None else error.code
+
+
 def _unrecognized(code: int) -> type[BrokerResponseError]:
     """Make, once, the class of a code that the table does not have."""
     namespace = {
