@@ -315,7 +315,9 @@ class ClassicGroup:
         self._move_to(GroupState.STABLE)
         self._schedule(None, None)
         for member in self.roster:
-            member.answer_sync(self._assigned(member))
+            if member.sync is not None:
+                member.answer_sync(self._assigned(member))
+                self._renew(member)
 
     def _assigned(self, member: Member) -> SyncGroupResponse:
         return SyncGroupResponse(
@@ -326,7 +328,9 @@ class ClassicGroup:
 
     def _refuse_syncs(self, error_code: int) -> None:
         for member in self.roster:
-            member.answer_sync(SyncGroupResponse(error_code=error_code))
+            if member.sync is not None:
+                member.answer_sync(SyncGroupResponse(error_code=error_code))
+                self._renew(member)  # it could not send heartbeats while it waited
 
     # -- staying and leaving -----------------------------------------------------------------
 

@@ -1,0 +1,335 @@
+"""The group's state machine, without sockets: requests in, parked answers out, time by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker_stub.coordinator.classic_group import ClassicGroup
+from broker_stub.coordinator.group_state import GroupState, JoinTerms
+from broker_stub.purgatory import Timers
+from broker_stub.request import Parked
+from pyclient.clock import ManualClock
+from pyclient.entropy import Entropy
+from pyclient.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    KafkaStorageError,
+    MemberIdRequiredError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from pyclient.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from pyclient.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+
+
+class World:
+    """One group, its clock, and what was written to the log."""
+
+    def __init__(self, initial_delay_ms: int = 0) -> None:
+        self.clock = ManualClock()
+        self.timers = Timers(self.clock)
+        self.kept: list[tuple[int, list[str]]] = []
+        self.disk_is_full = False
+        self.group = ClassicGroup("g", self.timers, Entropy(1), initial_delay_ms, self.keep)
+
+    def keep(self, group: ClassicGroup) -> None:
+        if self.disk_is_full:
+            raise KafkaStorageError("no space left")
+        self.kept.append((group.generation_id, [one.member_id for one in group.roster]))
+
+    def advance(self, milliseconds: float) -> None:
+        self.clock.advance(milliseconds)
+        self.timers.fire()
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        protocols: tuple[str, ...] = ("range",),
+        metadata: bytes = b"m",
+        id_required: bool = False,
+        version9: bool = True,
+    ) -> Any:
+        request = JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name=p, metadata=metadata) for p in protocols],
+        )
+        return self.group.join(request, JoinTerms("c", "/127.0.0.1", id_required, version9))
+
+    def sync(self, member_id: str, assignments: dict[str, bytes] | None = None) -> Any:
+        given = [
+            SyncGroupRequestAssignment(member_id=one, assignment=content)
+            for one, content in (assignments or {}).items()
+        ]
+        return self.group.sync(
+            SyncGroupRequest(
+                group_id="g",
+                generation_id=self.group.generation_id,
+                member_id=member_id,
+                assignments=given,
+            )
+        )
+
+    def stable_pair(self) -> tuple[str, str]:
+        """A group of two, each with its assignment; the leader comes first."""
+        leader = answer(self.join())
+        parked = self.join()
+        again = self.join(leader.member_id)
+        follower = answer(parked)
+        assert answer(again).leader == leader.member_id
+        waiting = self.sync(follower.member_id)
+        self.sync(leader.member_id, {leader.member_id: b"a", follower.member_id: b"b"})
+        assert answer(waiting).assignment == b"b"
+        return leader.member_id, follower.member_id
+
+
+def answer(parked: Any) -> Any:
+    """What a parked request was answered with; it must have been."""
+    if isinstance(parked, JoinGroupResponse | SyncGroupResponse):
+        return parked
+    assert isinstance(parked, Parked)
+    assert parked.answered, "still parked"
+    answers: list[Any] = []
+    parked.deliver_to(answers.append)
+    return answers[0]
+
+
+def test_the_first_member_leads_and_sees_the_members() -> None:
+    world = World()
+    response = answer(world.join(metadata=b"subscription"))
+    assert response.error_code == 0
+    assert response.generation_id == 1
+    assert response.leader == response.member_id
+    assert [one.metadata for one in response.members] == [b"subscription"]
+    assert world.group.state is GroupState.COMPLETING_REBALANCE
+
+
+def test_a_dynamic_member_must_come_back_with_the_id_it_is_given() -> None:
+    world = World()
+    first = world.join(id_required=True)
+    assert first.error_code == MemberIdRequiredError.code
+    second = answer(world.join(first.member_id, id_required=True))
+    assert second.error_code == 0
+    assert second.member_id == first.member_id
+
+
+def test_a_promised_id_that_nobody_comes_back_with_holds_the_rebalance_up_for_a_session_only() -> (
+    None
+):
+    world = World()
+    leader, _ = world.stable_pair()
+    promised = world.join(id_required=True)
+    world.group.leave(_other(world, leader), None)
+    rejoined = world.join(leader)
+    assert not rejoined.answered
+    world.advance(SESSION_MS)
+    assert answer(rejoined).generation_id == 3
+    with pytest.raises(UnknownMemberIdError):
+        world.join(promised.member_id)
+
+
+def test_everybody_gets_the_assignment_once_the_leader_has_handed_it_in() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    assert world.group.state is GroupState.STABLE
+    assert world.sync(leader).assignment == b"a"
+    assert world.kept == [(2, [leader, follower])]
+
+
+def test_a_new_member_waits_until_the_others_have_rejoined() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    newcomer = world.join()
+    assert not newcomer.answered
+    with pytest.raises(RebalanceInProgressError):
+        world.group.heartbeat(follower, None, 2)
+    world.join(leader)
+    assert not newcomer.answered
+    world.join(follower)
+    assert answer(newcomer).generation_id == 3
+
+
+def test_members_that_do_not_rejoin_in_time_are_left_out() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    newcomer = world.join()
+    world.join(leader)
+    for _ in range(REBALANCE_MS // 5_000):
+        world.advance(5_000)
+        if newcomer.answered:
+            break
+        with pytest.raises(RebalanceInProgressError):
+            world.group.heartbeat(follower, None, 2)
+    assert answer(newcomer).generation_id == 3
+    with pytest.raises(UnknownMemberIdError):
+        world.group.heartbeat(follower, None, 3)
+
+
+def test_a_member_without_heartbeats_is_gone_after_its_session() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    world.advance(SESSION_MS - 1)
+    world.group.heartbeat(leader, None, 2)
+    world.advance(1)
+    assert [one.member_id for one in world.group.roster] == [leader]
+    assert world.group.state is GroupState.PREPARING_REBALANCE
+    assert follower not in [one.member_id for one in world.group.roster]
+
+
+def test_a_member_that_waits_for_our_answer_is_not_expired() -> None:
+    world = World()
+    leader, _follower = world.stable_pair()
+    newcomer = world.join()
+    world.join(leader)
+    world.advance(SESSION_MS + 1)
+    assert newcomer.answered  # the silent follower's session ended, and with it the wait
+    assert answer(newcomer).error_code == 0
+
+
+def test_the_last_member_to_leave_empties_the_group_and_the_log_knows() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    world.group.leave(follower, None)
+    world.group.leave(leader, None)
+    assert world.group.state is GroupState.EMPTY
+    assert world.kept[-1] == (3, [])
+
+
+def test_leaving_needs_a_member() -> None:
+    world = World()
+    world.stable_pair()
+    with pytest.raises(UnknownMemberIdError):
+        world.group.leave("stranger", None)
+
+
+def test_a_heartbeat_of_an_older_generation_is_refused() -> None:
+    world = World()
+    leader, _ = world.stable_pair()
+    with pytest.raises(IllegalGenerationError):
+        world.group.heartbeat(leader, None, 1)
+
+
+def test_a_sync_parked_when_the_rebalance_starts_again_is_sent_back_to_join() -> None:
+    world = World()
+    leader = answer(world.join())
+    follower = world.join()
+    world.join(leader.member_id)
+    parked = world.sync(answer(follower).member_id)
+    world.join()
+    assert answer(parked).error_code == RebalanceInProgressError.code
+
+
+def test_those_who_never_sync_are_expelled() -> None:
+    world = World()
+    leader = answer(world.join())
+    follower = world.join()
+    world.join(leader.member_id)
+    follower_id = answer(follower).member_id
+    parked = world.sync(follower_id)
+    for _ in range(REBALANCE_MS // 5_000):  # the leader keeps its session, and never syncs
+        world.group.heartbeat(leader.member_id, None, 2)
+        world.advance(5_000)
+    assert answer(parked).error_code == RebalanceInProgressError.code
+    assert [one.member_id for one in world.group.roster] == [follower_id]
+
+
+def test_a_member_without_a_common_assignor_is_refused() -> None:
+    world = World()
+    answer(world.join(protocols=("range", "roundrobin")))
+    with pytest.raises(InconsistentGroupProtocolError, match="sticky"):
+        world.join(protocols=("sticky",))
+
+
+def test_the_assignor_most_members_prefer_is_taken() -> None:
+    world = World(initial_delay_ms=100)
+    joins = [
+        world.join(protocols=("range", "roundrobin")),
+        world.join(protocols=("roundrobin", "range")),
+        world.join(protocols=("roundrobin", "range")),
+    ]
+    world.advance(100)
+    assert {answer(one).protocol_name for one in joins} == {"roundrobin"}
+
+
+def test_a_new_group_waits_a_moment_for_its_members_and_longer_while_they_come() -> None:
+    world = World(initial_delay_ms=100)
+    first = world.join()
+    world.advance(60)
+    second = world.join()
+    world.advance(60)
+    assert not first.answered
+    world.advance(40)
+    assert answer(first).generation_id == answer(second).generation_id == 1
+
+
+def test_a_static_member_comes_back_without_a_rebalance() -> None:
+    world = World()
+    first = answer(world.join(instance="i"))
+    world.sync(first.member_id, {first.member_id: b"a"})
+    back = world.join(instance="i")
+    assert back.generation_id == 1
+    assert back.skip_assignment
+    assert world.group.state is GroupState.STABLE
+    assert world.sync(back.member_id).assignment == b"a"
+    with pytest.raises(FencedInstanceIdError):
+        world.group.heartbeat(first.member_id, "i", 1)
+
+
+def test_an_old_client_that_comes_back_as_static_leader_takes_itself_for_a_follower() -> None:
+    world = World()
+    first = answer(world.join(instance="i"))
+    world.sync(first.member_id, {first.member_id: b"a"})
+    back = world.join(instance="i", version9=False)
+    assert back.leader == first.member_id != back.member_id
+    assert back.members == []
+
+
+def test_a_static_member_may_be_made_to_leave_by_its_instance_id() -> None:
+    world = World()
+    member = answer(world.join(instance="i"))
+    assert world.group.leave("", "i") == member.member_id
+    assert world.group.state is GroupState.EMPTY
+
+
+def test_an_assignment_that_cannot_be_kept_is_given_to_nobody() -> None:
+    world = World()
+    leader = answer(world.join())
+    world.disk_is_full = True
+    with pytest.raises(KafkaStorageError):
+        world.sync(leader.member_id, {leader.member_id: b"a"})
+    assert world.group.state is GroupState.PREPARING_REBALANCE
+    assert all(member.assignment == b"" for member in world.group.roster)
+
+
+def test_offsets_may_be_committed_by_members_and_by_nobody_else() -> None:
+    world = World()
+    leader, _ = world.stable_pair()
+    world.group.validate_commit(leader, None, 2)
+    with pytest.raises(UnknownMemberIdError):
+        world.group.validate_commit("", None, -1)
+    with pytest.raises(IllegalGenerationError):
+        world.group.validate_commit(leader, None, 1)
+
+
+def _other(world: World, member_id: str) -> str:
+    return next(one.member_id for one in world.group.roster if one.member_id != member_id)
