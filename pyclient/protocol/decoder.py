@@ -77,15 +77,24 @@ class _DecoderSource(Source):
             self.emit(f"{target}.unknown_tagged_fields = NONE")
 
     def assign_default(self, one: Field, target: str) -> None:
-        if isinstance(one.type, ArrayType) and one.default_is_mutable:
-            value = "[]"
+        if isinstance(one.type, StructType) and one.default_is_mutable:
+            value = self.default_struct(one.type.struct)
         elif one.default_is_mutable:
-            value = f"{self.constant(one.fresh_default, 'f')}()"
+            value = "[]"
         else:
             default = one.fresh_default()
             literal = default is None or isinstance(default, bool | int | str)
             value = repr(default) if literal else self.constant(default)
         self.emit(f"{target}.{one.name} = {value}")
+
+    def default_struct(self, struct_class: type[Struct]) -> str:
+        """A new struct of defaults. Spelt out: a Fetch response has three in each partition."""
+        local = self.name("m")
+        self.emit(f"{local} = new({self.constant(struct_class, 'C')})")
+        for one in struct_class.fields:
+            self.assign_default(one, local)
+        self.emit(f"{local}.unknown_tagged_fields = NONE")
+        return local
 
     def nullable(self, one: Field) -> bool:
         return self.version in one.nullable
@@ -146,7 +155,11 @@ class _DecoderSource(Source):
         self.emit(f"{target} = b[p]")
         self.emit("p += 1")
         with self.block(f"if {target} > 127:"):
-            self.emit(f"{target}, p = uvarint(b, p - 1)")
+            with self.block("if b[p] < 128:"):  # two bytes, as the length of most batches
+                self.emit(f"{target} += (b[p] - 1) * 128")
+                self.emit("p += 1")
+            with self.block("else:"):
+                self.emit(f"{target}, p = uvarint(b, p - 1)")
 
     def decode_content(self, wire_type: WireType, target: str, size: str, flexible: bool) -> None:
         if isinstance(wire_type, ArrayType):

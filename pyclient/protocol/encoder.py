@@ -80,6 +80,15 @@ class _EncoderSource(Source):
         if isinstance(one.type, ArrayType) and one.default_is_mutable:
             # any element at all; null is no default either
             return f"{expression} is None or {expression}"
+        if isinstance(one.type, StructType) and one.default_is_mutable:
+            # field by field: `==` between structs is slow, and a Fetch partition has three
+            inner = [
+                self.differs_from_default(part, f"{expression}.{part.name}")
+                for part in one.type.struct.fields
+            ]
+            return " or ".join(
+                [f"{expression} is None", *inner, f"{expression}.unknown_tagged_fields"]
+            )
         default = one.fresh_default()
         if default is None:
             return f"{expression} is not None"
@@ -188,7 +197,7 @@ class _EncoderSource(Source):
                       f"{source}.unknown_tagged_fields else w(b'\\0')")  # fmt: skip
             return
         known, outer = self.name("t"), self.name("w")
-        self.emit(f"{known} = dict({source}.unknown_tagged_fields)")
+        self.emit(f"{known} = dict({source}.unknown_tagged_fields or ())")
         for one in tagged:
             with self.block(f"if {self.differs_from_default(one, f'{source}.{one.name}')}:"):
                 # The tag's value is written by the same code, into a list of its own.
@@ -201,7 +210,7 @@ class _EncoderSource(Source):
                 self.flush()
                 self.emit(f"w = {outer}")
                 self.emit(f"{known}[{one.tag}] = b''.join({content})")
-        self.emit(f"tags({known}, w)")
+        self.emit(f"tags({known}, w) if {known} else w(b'\\0')")
 
 
 def _pieces(records: Any) -> tuple[list[Part], int]:
