@@ -169,12 +169,20 @@ COMMON_KEYS = (
         "Ask for the cluster's metadata again after this time, errors or not.",
     ),
     ConfigKey(
-        "client.dns.lookup",
+        "metadata.recovery.strategy",
         str,
-        "use_all_dns_ips",
-        one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-        "Try every address that a broker's name resolves to, or resolve the bootstrap names to"
-        " canonical ones first.",
+        "rebootstrap",
+        one_of("rebootstrap", "none"),
+        "What to do when no known broker can be reached: ask the bootstrap servers again, or"
+        " keep trying those that are known.",
+    ),
+    ConfigKey(
+        "metadata.recovery.rebootstrap.trigger.ms",
+        int,
+        300_000,
+        at_least(0),
+        "Ask the bootstrap servers again when metadata could not be had for so long, even if"
+        " some broker can be reached.",
     ),
     ConfigKey(
         "receive.buffer.bytes",
@@ -211,7 +219,6 @@ _TLS = "TLS is not there yet, only PLAINTEXT listeners can be used"
 _SASL = "SASL is not there yet, only listeners without authentication can be used"
 _PROXY = "the client connects to brokers directly; tunnel the port outside of it"
 _OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
-_RECOVERY = "only metadata.recovery.strategy=none is there yet"
 
 COMMON_REFUSED = (
     RefusedKey("selector", _OWN_LOOP),
@@ -226,8 +233,12 @@ COMMON_REFUSED = (
     RefusedKey("metrics.sample.window.ms", _METRICS, (30_000,)),
     RefusedKey("metrics.recording.level", _METRICS, ("INFO",)),
     RefusedKey("enable.metrics.push", _METRICS, (False,)),
-    RefusedKey("metadata.recovery.strategy", _RECOVERY, ("none",)),
-    RefusedKey("metadata.recovery.rebootstrap.trigger.ms", _RECOVERY, (300_000,)),
+    RefusedKey(
+        "client.dns.lookup",
+        "every address of a name is tried; canonical names matter only to Kerberos, which is not"
+        " there yet",
+        ("use_all_dns_ips",),
+    ),
     RefusedKey("security.protocol", f"{_TLS}; {_SASL}", ("PLAINTEXT",)),
     RefusedKey("ssl.context", _TLS),
     RefusedKey("ssl.check.hostname", _TLS, (True,)),
