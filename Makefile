@@ -19,7 +19,7 @@ BENCHMARKS := $(filter-out __init__ harness,$(basename $(notdir $(wildcard tests
 # Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
 MARKED := interop or spark or simulation or fuzz or install
 
-.PHONY: help setup test test-marked test-all lint format bench docs clean
+.PHONY: help setup test test-marked test-all lint format bench soak-fuzz docs clean
 .DEFAULT_GOAL := help
 
 help:

@@ -14,7 +14,8 @@ value may be text, as in a properties file. An unknown option is an error that s
 one; a value that is not allowed is an error that says what is.
 
 Defaults are Kafka 4's. Where kafka-python's differ: `linger_ms` is 5 and not 0, and
-`reconnect_backoff_max_ms` is 1000 and not 30000.
+`reconnect_backoff_max_ms` is 1000 and not 30000. More than five requests in flight need
+`enable_idempotence=False`, which kafka-python turns off by itself.
 """
 
 
