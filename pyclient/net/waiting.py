@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import _thread
 import threading
+from contextlib import suppress
 from typing import Protocol
 
-from pyclient.errors import IllegalStateError
+from pyclient.errors import IllegalStateError, KafkaError
 
 
 class Waiter(Protocol):
@@ -37,6 +38,9 @@ class Waiting(Protocol):
 
     def on_io_thread(self) -> bool:
         """Whether the calling thread is the I/O thread: a callback, then, that must not wait."""
+
+    def abandon(self, error: KafkaError) -> None:
+        """Nobody is left to wake a waiter: from now on every wait raises `error`."""
 
 
 def check_may_wait(waiting: Waiting, call: str) -> None:
@@ -76,6 +80,8 @@ class _LockWaiter:
         if self._woken:
             return True
         check_may_wait(self._waiting, "waiting")
+        if self._waiting.abandoned is not None:
+            raise self._waiting.abandoned
         seconds = min(max(timeout_ms, 0.0) / 1000, threading.TIMEOUT_MAX)
         if not self._lock.acquire(timeout=seconds):
             return False
@@ -83,17 +89,21 @@ class _LockWaiter:
         return True
 
     def _release(self) -> None:
-        try:
+        # Two threads may wake at the same moment: the latch is open then, as both wanted.
+        with suppress(RuntimeError):
             self._lock.release()
-        except RuntimeError:
-            pass  # two threads woke at the same moment: the latch is open, as both wanted
 
 
 class ThreadWaiting:
-    """Waiters for ordinary threads."""
+    """Waiters for ordinary threads.
+
+    Attributes:
+        abandoned: what every wait raises, once nobody is left to wake it.
+    """
 
     def __init__(self) -> None:
         self._io_thread = -1
+        self.abandoned: KafkaError | None = None
 
     def waiter(self) -> Waiter:
         """A new one."""
@@ -106,3 +116,7 @@ class ThreadWaiting:
     def on_io_thread(self) -> bool:
         """Whether the calling thread is the I/O thread."""
         return threading.get_ident() == self._io_thread
+
+    def abandon(self, error: KafkaError) -> None:
+        """Nobody is left to wake a waiter: from now on every wait raises `error`."""
+        self.abandoned = error

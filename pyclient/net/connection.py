@@ -1,0 +1,460 @@
+"""One broker's connection: its states, its versions, its requests in flight.
+
+Sans-IO: frames come in, parts go out through the transport it is given; the time is handed in.
+Requests that are finished, well or not, are put on `finished`; their owner calls back.
+Touched by the I/O thread only.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import ClassVar, Final, NamedTuple
+
+from pyclient.errors import (
+    CorrelationIdError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    ProtocolError,
+    RequestTimedOutError,
+)
+from pyclient.net import broker_versions, failures
+from pyclient.net.broker_versions import BrokerVersions, read_api_versions
+from pyclient.net.in_flight_requests import InFlightRequest, InFlightRequests
+from pyclient.net.poller import Poller, Transport
+from pyclient.net.request_manager import OnDone, Outcome, UnsentRequest
+from pyclient.net.resolver import Address, Resolution
+from pyclient.protocol.frame import LENGTH, request_frame
+from pyclient.protocol.header import ResponseHeader, response_header_version
+from pyclient.protocol.messages.api_versions import ApiVersionsRequest
+from pyclient.protocol.registry import response_class
+from pyclient.protocol.schema import Message
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import BrokerMetadata
+from pyclient.version import __version__
+
+logger = logging.getLogger(__name__)
+
+_CORRELATION_ID_BYTES: Final = LENGTH.size
+_CORRELATION_ID_MAX: Final = 2**31 - 1
+
+
+class ConnectionState(Enum):
+    """Where a connection stands."""
+
+    DISCONNECTED = auto()
+    RESOLVING = auto()
+    CONNECTING = auto()
+    CHECKING_API_VERSIONS = auto()
+    READY = auto()
+
+
+class ConnectionSettings(NamedTuple):
+    """What all connections of a client have in common."""
+
+    client_id: str
+    max_in_flight: int
+    reconnect_backoff: ExponentialBackoff
+    setup_timeout: ExponentialBackoff
+
+
+class Finished(NamedTuple):
+    """A request whose outcome is known and whose buffers are free, not yet told so."""
+
+    on_done: OnDone
+    outcome: Outcome
+
+
+class Connection:
+    """The connection to one node, made and lost many times over its life."""
+
+    TRANSITIONS: ClassVar[Mapping[ConnectionState, frozenset[ConnectionState]]] = {
+        ConnectionState.DISCONNECTED: frozenset({ConnectionState.RESOLVING}),
+        ConnectionState.RESOLVING: frozenset(
+            {ConnectionState.CONNECTING, ConnectionState.DISCONNECTED}
+        ),
+        ConnectionState.CONNECTING: frozenset(
+            {
+                ConnectionState.CHECKING_API_VERSIONS,
+                ConnectionState.CONNECTING,  # the host's next address
+                ConnectionState.DISCONNECTED,
+            }
+        ),
+        ConnectionState.CHECKING_API_VERSIONS: frozenset(
+            {
+                ConnectionState.READY,
+                ConnectionState.CONNECTING,  # the host's next address
+                ConnectionState.DISCONNECTED,
+            }
+        ),
+        ConnectionState.READY: frozenset({ConnectionState.DISCONNECTED}),
+    }
+
+    def __init__(
+        self,
+        broker: BrokerMetadata,
+        settings: ConnectionSettings,
+        poller: Poller,
+        finished: deque[Finished],
+    ) -> None:
+        self.broker = broker  # the address that the next attempt goes to
+        self.state = ConnectionState.DISCONNECTED
+        self.queue: deque[InFlightRequest] = deque()  # to be sent when there is room
+        self.in_flight = InFlightRequests(settings.max_in_flight)
+        self.transport: Transport | None = None
+        self.last_failure: KafkaError | None = None
+        self.last_used_ms = 0.0
+        self.muted_until_ms = -math.inf
+        self.retry_at_ms = -math.inf
+        self.setup_began_ms = 0.0
+        self.setup_deadline_ms = math.inf
+        self.unanswered = 0  # requests in flight that get no response
+        self._settings = settings
+        self._poller = poller
+        self._finished = finished
+        self._failures = 0
+        self._resolution: Resolution | None = None
+        self._addresses: deque[Address] = deque()
+        self._address: Address | None = None
+        self._correlation_id = 0
+        self._greeting_version = broker_versions.FIRST_TRIED
+        self._versions = BrokerVersions({})
+
+    # Questions
+
+    @property
+    def where(self) -> str:
+        """The address, for messages: with the numeric one when it was a name that led there."""
+        text = failures.address_text(self.broker.host, self.broker.port)
+        address = "" if self._address is None else str(self._address)
+        return text if not address or address == text else f"{text} ({address})"
+
+    @property
+    def is_disconnected(self) -> bool:
+        """Whether nothing is there, nor on its way."""
+        return self.state is ConnectionState.DISCONNECTED
+
+    @property
+    def is_resolving(self) -> bool:
+        """Whether a name is being looked up."""
+        return self.state is ConnectionState.RESOLVING
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the connection is made and the broker's versions are known."""
+        return self.state is ConnectionState.READY
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether requests depend on it."""
+        return bool(self.queue or self.in_flight)
+
+    def can_send(self, now_ms: float) -> bool:
+        """Whether a request may go out now."""
+        return (
+            self.state is ConnectionState.READY
+            and self.in_flight.has_room
+            and self.muted_until_ms <= now_ms
+        )
+
+    def next_deadline_ms(self) -> float:
+        """When `on_time` has something to do; never later than that."""
+        return min(
+            self.setup_deadline_ms,
+            self.in_flight.earliest_deadline_ms,
+            *(entry.deadline_ms for entry in self.queue),
+        )
+
+    def trouble(self, now_ms: float) -> KafkaError | None:
+        """Why it is not usable; None if it is, or if nobody has tried."""
+        if self.state is ConnectionState.READY:
+            return None
+        if self.last_failure is not None or self.is_disconnected:
+            return self.last_failure
+        return self._not_set_up_in_time(now_ms)
+
+    def _not_set_up_in_time(self, now_ms: float) -> KafkaConnectionError:
+        elapsed_ms = now_ms - self.setup_began_ms
+        if self.state is ConnectionState.RESOLVING:
+            return failures.name_not_resolved_in_time(self.where, elapsed_ms)
+        if self.state is ConnectionState.CONNECTING:
+            return failures.not_connected_in_time(self.where, elapsed_ms)
+        return failures.no_greeting_in_time(self.where, elapsed_ms)
+
+    # Making the connection
+
+    def connect(self, now_ms: float) -> None:
+        """Begin an attempt: resolve the name, then try its addresses one after another."""
+        self._become(ConnectionState.RESOLVING)
+        self._address = None
+        self._begin_step(now_ms)
+        self._resolution = self._poller.resolve(self.broker.host, self.broker.port)
+        self.continue_resolving(now_ms)
+
+    def continue_resolving(self, now_ms: float) -> None:
+        """Go on once the look-up is done."""
+        resolution = self._resolution
+        if resolution is None or not resolution.done:
+            return
+        self._resolution = None
+        if resolution.error is not None:
+            self._give_up(failures.name_not_resolved(self.where, resolution.error), now_ms)
+            return
+        self._addresses = deque(resolution.addresses)
+        self._open_next_address(now_ms)
+
+    def _open_next_address(self, now_ms: float) -> None:
+        self._become(ConnectionState.CONNECTING)
+        self._address = self._addresses.popleft()
+        self._begin_step(now_ms)
+        logger.debug("Connecting to broker %d at %s", self.broker.node_id, self.where)
+        self.transport = self._poller.open(self._address, self)
+
+    def _begin_step(self, now_ms: float) -> None:
+        self.setup_began_ms = now_ms
+        self.setup_deadline_ms = now_ms + self._settings.setup_timeout.backoff_ms(self._failures)
+
+    def _greet(self, now_ms: float) -> None:
+        """Ask what the broker speaks, in the highest version; it answers any of them."""
+        self._become(ConnectionState.CHECKING_API_VERSIONS)
+        self._begin_step(now_ms)
+        self._send_greeting(broker_versions.FIRST_TRIED)
+
+    def _send_greeting(self, version: int) -> None:
+        assert self.transport is not None
+        self._greeting_version = version
+        request = ApiVersionsRequest(
+            client_software_name="kafka-pyclient",
+            client_software_version=__version__,
+        )
+        self.transport.send(
+            request_frame(request, version, self._next_correlation_id(), self._settings.client_id)
+        )
+
+    def _on_greeting(self, frame: memoryview, now_ms: float) -> None:
+        try:
+            versions = read_api_versions(frame, self._correlation_id, self._greeting_version)
+        except KafkaError as error:
+            self._setup_failed(failures.not_kafka(self.where, error), now_ms)
+            return
+        if versions is None:
+            self._send_greeting(broker_versions.LAST_RESORT)
+            return
+        self._versions = versions
+        self._become(ConnectionState.READY)
+        self.setup_deadline_ms = math.inf
+        self.last_used_ms = now_ms
+        self.last_failure = None
+        self._failures = 0
+        self._addresses.clear()
+        logger.info("Connected to broker %d at %s", self.broker.node_id, self.where)
+
+    # Requests and responses
+
+    def transmit(self, entry: InFlightRequest, now_ms: float) -> None:
+        """Send a request. The caller has asked `can_send`."""
+        assert self.transport is not None
+        unsent = entry.unsent
+        request = unsent.request
+        assert request.api_key is not None
+        try:
+            entry.version = self._versions.choose(request)
+            entry.correlation_id = self._next_correlation_id()
+            parts = request_frame(
+                request, entry.version, entry.correlation_id, self._settings.client_id
+            )
+        except KafkaError as error:
+            self._finish(unsent, error)
+            return
+        entry.response_class = response_class(request.api_key)
+        entry.last_part = self.transport.send(parts)
+        self.in_flight.add(entry)
+        self.last_used_ms = now_ms
+        if not unsent.expects_response:
+            self.unanswered += 1
+
+    def on_event(self, now_ms: float) -> None:
+        """The transport has news."""
+        transport = self.transport
+        if transport is None:
+            return
+        if transport.connected and self.state is ConnectionState.CONNECTING:
+            self._greet(now_ms)
+        for frame in transport.take_frames():
+            if self.state is ConnectionState.READY:
+                self._on_response(frame, now_ms)
+            else:
+                self._on_greeting(frame, now_ms)
+            if self.transport is not transport:
+                return  # that frame ended the connection
+        self._finish_written(transport)
+        if transport.error is not None:
+            self._on_transport_error(transport.error, now_ms)
+
+    def _on_response(self, frame: memoryview, now_ms: float) -> None:
+        entry = self._oldest_with_response()
+        correlation_id = LENGTH.unpack_from(frame)[0] if len(frame) >= LENGTH.size else None
+        if entry is None or entry.correlation_id != correlation_id:
+            awaited = "none" if entry is None else entry.correlation_id
+            self.lose(
+                CorrelationIdError(
+                    f"{self.where}: a response to request {correlation_id}, awaited is {awaited}"
+                ),
+                now_ms,
+            )
+            return
+        self.in_flight.pop()
+        self.last_used_ms = now_ms
+        try:
+            response = _decode_response(entry, frame)
+        except ProtocolError as error:
+            self._finish(entry.unsent, error)
+            self.lose(failures.broken(self.where, error), now_ms)
+            return
+        throttle_time_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_time_ms > 0:
+            self.muted_until_ms = max(self.muted_until_ms, now_ms + throttle_time_ms)
+        self._finish(entry.unsent, response)
+
+    def _oldest_with_response(self) -> InFlightRequest | None:
+        entry = self.in_flight.oldest()
+        while entry is not None and not entry.unsent.expects_response:
+            self._finish_unanswered()  # a later request is answered, so it was written
+            entry = self.in_flight.oldest()
+        return entry
+
+    def _finish_written(self, transport: Transport) -> None:
+        """Finish the oldest requests that get no response, as far as they have left."""
+        while (
+            self.unanswered
+            and (entry := self.in_flight.oldest()) is not None
+            and not entry.unsent.expects_response
+            and entry.last_part <= transport.parts_sent
+        ):
+            self._finish_unanswered()
+
+    def _finish_unanswered(self) -> None:
+        entry = self.in_flight.pop()
+        self.unanswered -= 1
+        self._finish(entry.unsent, entry.response_class())
+
+    def _finish(self, unsent: UnsentRequest, outcome: Outcome) -> None:
+        self._finished.append(Finished(unsent.on_done, outcome))
+
+    def _next_correlation_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & _CORRELATION_ID_MAX
+        return self._correlation_id
+
+    # Losing the connection
+
+    def on_time(self, now_ms: float) -> None:
+        """End what has taken too long: the set-up, requests in flight, requests that queue."""
+        if self.transport is not None:
+            self._finish_written(self.transport)
+        if now_ms >= self.setup_deadline_ms:
+            self._setup_failed(self._not_set_up_in_time(now_ms), now_ms)
+        expired = self.in_flight.expired(now_ms)
+        if expired:
+            # Answers come in order, so this one's would hold up all behind it: start afresh.
+            reason = f"{self.where}: no response to {expired[0]} in time"
+            self.disconnect(now_ms)
+            for entry in self._take_in_flight():
+                late = entry.deadline_ms <= now_ms
+                error = RequestTimedOutError if late else KafkaConnectionError
+                self._finish(entry.unsent, error(reason))
+            self._note_failure(KafkaConnectionError(reason))
+        for entry in [one for one in self.queue if one.deadline_ms <= now_ms]:
+            self.queue.remove(entry)
+            self._finish(entry.unsent, self._never_sent(entry, now_ms))
+
+    def _never_sent(self, entry: InFlightRequest, now_ms: float) -> KafkaTimeoutError:
+        trouble = self.trouble(now_ms)
+        reason = f"{self.where}: other requests were before it" if trouble is None else str(trouble)
+        return KafkaTimeoutError(f"{entry.unsent!r} could not be sent in time: {reason}")
+
+    def _on_transport_error(self, error: Exception, now_ms: float) -> None:
+        if self.state is ConnectionState.CONNECTING:
+            self._setup_failed(failures.not_connected(self.where, error), now_ms)
+        elif self.state is ConnectionState.CHECKING_API_VERSIONS:
+            self._setup_failed(failures.hung_up_on_greeting(self.where, error), now_ms)
+        else:
+            self.lose(failures.broken(self.where, error), now_ms)
+
+    def _setup_failed(self, failure: KafkaError, now_ms: float) -> None:
+        """This address failed: try the host's next one, if there is one."""
+        self._note_failure(failure)
+        if self._addresses:
+            self._drop_transport()
+            self._open_next_address(now_ms)
+        else:
+            self._give_up(failure, now_ms)
+
+    def _give_up(self, failure: KafkaError, now_ms: float) -> None:
+        """The attempt failed. Whoever queues is told, and may turn to another node."""
+        self._note_failure(failure)
+        self.disconnect(now_ms)
+        self._failures += 1
+        self._fail_queue(failure)
+
+    def lose(self, error: KafkaError, now_ms: float) -> None:
+        """The connection is of no use any more. Requests that have not left stay queued."""
+        self._note_failure(error)
+        self.disconnect(now_ms)
+        for entry in self._take_in_flight():
+            self._finish(entry.unsent, error)
+
+    def close(self, error: KafkaError, now_ms: float) -> None:
+        """End the connection for good, and everything that waits for it."""
+        if not self.is_disconnected:
+            self.disconnect(now_ms)
+        for entry in self._take_in_flight():
+            self._finish(entry.unsent, error)
+        self._fail_queue(error)
+
+    def disconnect(self, now_ms: float) -> None:
+        """Close the socket; the next attempt may be made after the back-off."""
+        self._become(ConnectionState.DISCONNECTED)
+        self._drop_transport()
+        self._resolution = None
+        self._addresses.clear()
+        self.setup_deadline_ms = math.inf
+        self.muted_until_ms = -math.inf
+        self.retry_at_ms = now_ms + self._settings.reconnect_backoff.backoff_ms(self._failures)
+
+    def _drop_transport(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+            self.transport = None
+
+    def _take_in_flight(self) -> list[InFlightRequest]:
+        self.unanswered = 0
+        return self.in_flight.clear()
+
+    def _fail_queue(self, error: KafkaError) -> None:
+        while self.queue:
+            self._finish(self.queue.popleft().unsent, error)
+
+    def _note_failure(self, error: KafkaError) -> None:
+        # A broker that stays away is reported once, not at every attempt.
+        level = logging.DEBUG if self.last_failure == error else logging.WARNING
+        logger.log(level, "Broker %d: %s", self.broker.node_id, error)
+        self.last_failure = error
+
+    def _become(self, state: ConnectionState) -> None:
+        assert state in self.TRANSITIONS[self.state], f"{self.state} to {state}"
+        self.state = state
+
+
+def _decode_response(entry: InFlightRequest, frame: memoryview) -> Message:
+    body = _CORRELATION_ID_BYTES
+    if response_header_version(entry.response_class, entry.version) > 0:
+        # Tagged fields follow; a zero byte says that there are none.
+        if len(frame) > body and frame[body] == 0:
+            body += 1
+        else:
+            body = ResponseHeader.decode_from(frame, 0, 1)[1]
+    return entry.response_class.decode(frame[body:], entry.version)

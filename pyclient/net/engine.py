@@ -1,0 +1,262 @@
+"""One client's engine: its I/O thread, network and metadata, put together.
+
+What a producer, consumer or admin client is built on. Any thread may use it, but for `network`,
+which belongs to the I/O thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from pyclient.errors import (
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+)
+from pyclient.net import lifetime
+from pyclient.net.connection import ConnectionSettings
+from pyclient.net.environment import Environment, SystemEnvironment
+from pyclient.net.failures import address_text
+from pyclient.net.io_thread import IoThread
+from pyclient.net.metadata_manager import MetadataManager
+from pyclient.net.network_client import NetworkClient
+from pyclient.net.request_manager import Outcome, RequestManager, UnsentRequest
+from pyclient.net.transport import SocketOptions
+from pyclient.net.waiting import Waiter, check_may_wait
+from pyclient.protocol.schema import Message
+from pyclient.timers import Deadline, ExponentialBackoff
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_EXIT_TIMEOUT_MS: Final = 2_000
+
+
+class Engine:
+    """The part that all clients share.
+
+    Attributes:
+        clock, entropy: time and chance; everything above the engine takes them from here.
+        network: the connections; for request managers, on the I/O thread.
+        metadata: what is known of the cluster.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        client_id: str,
+        allow_auto_create_topics: bool = True,
+        environment: Environment | None = None,
+    ) -> None:
+        environment = environment or SystemEnvironment()
+        self.clock = environment.clock
+        self.entropy = environment.entropy
+        self._environment = environment
+        self._bootstrap: tuple[tuple[str, int], ...] = config["bootstrap.servers"]
+        self._client_id = client_id
+        self._waiting = environment.new_waiting()
+        self._poller = environment.new_poller(_socket_options(config))
+        idle_ms = config["connections.max.idle.ms"]
+        self.network = NetworkClient(
+            self._bootstrap,
+            self._connection_settings(config),
+            self._poller,
+            self.entropy,
+            request_timeout_ms=config["request.timeout.ms"],
+            connections_max_idle_ms=math.inf if idle_ms < 0 else idle_ms,
+            rebootstrap=config["metadata.recovery.strategy"] == "rebootstrap",
+        )
+        self._io_thread = IoThread(self.network, self._poller, self.clock, self._waiting)
+        self.metadata = MetadataManager(
+            self.network,
+            self._io_thread,
+            self.clock,
+            self._waiting,
+            ExponentialBackoff(
+                self.entropy, config["retry.backoff.ms"], config["retry.backoff.max.ms"]
+            ),
+            max_age_ms=config["metadata.max.age.ms"],
+            allow_auto_create_topics=allow_auto_create_topics,
+            rebootstrap_trigger_ms=config["metadata.recovery.rebootstrap.trigger.ms"],
+        )
+        self.network.on_disconnect = self.metadata.request_update
+        self._io_thread.add_manager(self.metadata)
+        self._join: Callable[[], None] | None = None
+        self._unusable: str | None = None  # why, once it is
+        self._on_unusable: list[Callable[[], None]] = []
+        # Looked up as an attribute on every send: no method in between.
+        self.wake = self._poller.wake
+        self.waiter = self._waiting.waiter
+        self.on_io_thread = self._waiting.on_io_thread
+
+    def _connection_settings(self, config: Mapping[str, Any]) -> ConnectionSettings:
+        return ConnectionSettings(
+            client_id=self._client_id,
+            max_in_flight=config["max.in.flight.requests.per.connection"],
+            reconnect_backoff=ExponentialBackoff(
+                self.entropy, config["reconnect.backoff.ms"], config["reconnect.backoff.max.ms"]
+            ),
+            setup_timeout=ExponentialBackoff(
+                self.entropy,
+                config["socket.connection.setup.timeout.ms"],
+                config["socket.connection.setup.timeout.max.ms"],
+            ),
+        )
+
+    # Life
+
+    def add_manager(self, manager: RequestManager) -> None:
+        """Drive a core. Before `start`."""
+        self._io_thread.add_manager(manager)
+
+    def start(self) -> None:
+        """Begin to run."""
+        lifetime.watch(self)
+        self._join = self._environment.run(self._io_thread, f"pyclient-{self._client_id}")
+
+    def bootstrap(self, timeout_ms: float) -> None:
+        """Wait until a broker has described the cluster.
+
+        Raises:
+            NoBrokersAvailable: none did in time; says what is wrong with each address.
+        """
+        if self.metadata.snapshot.version:
+            return
+        try:
+            self.metadata.wait_for_update(self.metadata.snapshot, timeout_ms)
+        except KafkaTimeoutError:
+            troubles = self.network.troubles(self.clock.monotonic_ms())
+            hosts = ", ".join(address_text(*one) for one in self._bootstrap)
+            reasons = "\n  ".join(troubles) or "no answer yet"
+            raise NoBrokersAvailable(
+                f"none of the bootstrap servers ({hosts}) could be used within"
+                f" {timeout_ms:.0f} ms:\n  {reasons}"
+            ) from None
+
+    def close(self, timeout_ms: float) -> None:
+        """End the I/O thread, and fail what is still in flight. Bounded; twice does no harm.
+
+        If a callback holds the I/O thread for longer than `timeout_ms`, it ends after that.
+        """
+        if self._unusable is None:
+            check_may_wait(self._waiting, "close()")
+            self._become_unusable("it is closed")
+            lifetime.unwatch(self)
+        if self._join is None:
+            self._poller.close()  # never started
+            return
+        deadline = Deadline(self.clock, timeout_ms)
+        self._io_thread.stop()
+        if self._io_thread.ended.wait(deadline.remaining_ms()):
+            self._join()
+        else:
+            logger.warning(
+                "Client %s: the I/O thread did not end within %.0f ms; it will once the callback"
+                " that it runs returns",
+                self._client_id,
+                timeout_ms,
+            )
+
+    def close_at_exit(self) -> None:
+        """The interpreter is about to end."""
+        self.close(_EXIT_TIMEOUT_MS)
+
+    def after_fork_in_child(self) -> None:
+        """This process is a forked child, without the I/O thread."""
+        reason = (
+            f"it was made in process {os.getppid()}, and this is a forked child ({os.getpid()})"
+            " where its connections do not work: make a new client here"
+        )
+        self._become_unusable(reason)
+        self._waiting.abandon(IllegalStateError(f"the client cannot be used: {reason}"))
+
+    def on_unusable(self, callback: Callable[[], None]) -> None:
+        """Have `callback` run when the client is closed or forked; it may only set flags."""
+        self._on_unusable.append(callback)
+
+    def _become_unusable(self, reason: str) -> None:
+        self._unusable = reason
+        for callback in self._on_unusable:
+            callback()
+
+    def check_usable(self, call: str) -> None:
+        """Raise if the client is closed, in a forked child, or broken.
+
+        Raises:
+            IllegalStateError: it is; says why. `call` names what was attempted.
+        """
+        if self._unusable is not None:
+            raise IllegalStateError(f"{call}: the client cannot be used, {self._unusable}")
+        if self._io_thread.failure is not None:
+            raise IllegalStateError(
+                f"{call}: the client's I/O thread has failed: {self._io_thread.failure!r}"
+            ) from self._io_thread.failure
+
+    # Work for the I/O thread
+
+    def check_may_wait(self, call: str) -> None:
+        """Raise if this is a callback on the I/O thread, where `call` would block.
+
+        Raises:
+            IllegalStateError: it is.
+        """
+        check_may_wait(self._waiting, call)
+
+    def submit(self, command: Callable[[], Any]) -> None:
+        """Run a command on the I/O thread."""
+        self._io_thread.submit(command)
+
+    def call(self, function: Callable[[], Result], timeout_ms: float) -> Result:
+        """Run a function on the I/O thread, and wait for its result or exception."""
+        return self._io_thread.call(function, timeout_ms)
+
+    def request(self, message: Message, node: int | None, timeout_ms: float) -> Message:
+        """Send one request and wait for its response.
+
+        Raises:
+            KafkaError: there is none. Error codes inside the response are the caller's to read.
+        """
+        self.check_may_wait(type(message).__name__)
+        answer = _Answer(self.waiter())
+        unsent = UnsentRequest(message, node, answer.on_done, timeout_ms)
+        self.submit(lambda: self.network.send(unsent, self.clock.monotonic_ms()))
+        # The network keeps the deadline; the margin only covers a loop that is held up.
+        if not answer.waiter.wait(timeout_ms + 1_000):
+            raise KafkaTimeoutError(f"no answer to {unsent!r} after {timeout_ms:.0f} ms")
+        return answer.get()
+
+
+class _Answer:
+    """A place for an outcome that another thread waits for."""
+
+    __slots__ = ("_outcome", "waiter")
+
+    def __init__(self, waiter: Waiter) -> None:
+        self.waiter = waiter
+        self._outcome: Outcome | None = None
+
+    def on_done(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
+        self._outcome = outcome
+        self.waiter.wake()
+
+    def get(self) -> Message:
+        assert self._outcome is not None
+        if isinstance(self._outcome, KafkaError):
+            raise self._outcome
+        return self._outcome
+
+
+def _socket_options(config: Mapping[str, Any]) -> SocketOptions:
+    return SocketOptions(
+        send_buffer_bytes=config["send.buffer.bytes"],
+        receive_buffer_bytes=config["receive.buffer.bytes"],
+        receive_message_max_bytes=config["receive.message.max.bytes"],
+        extra=config["socket.options"],
+    )

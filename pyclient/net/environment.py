@@ -1,0 +1,65 @@
+"""What an engine stands on: time, chance, the network, waiting, and a thread to run on.
+
+The real ones are here. A simulation or a scripted test brings its own, and nothing above can
+tell the difference.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from pyclient.clock import Clock, SystemClock
+from pyclient.entropy import Entropy
+from pyclient.net.io_thread import IoThread
+from pyclient.net.poller import Poller, SelectorPoller
+from pyclient.net.transport import SocketOptions
+from pyclient.net.waiting import ThreadWaiting, Waiting
+
+
+class Environment(Protocol):
+    """Everything outside of an engine that it needs."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+
+    @property
+    def entropy(self) -> Entropy:
+        """Chance."""
+
+    def new_waiting(self) -> Waiting:
+        """Where the client's threads wait."""
+
+    def new_poller(self, options: SocketOptions) -> Poller:
+        """The network."""
+
+    def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
+        """Have a loop run from now on; the function returned waits for it to be gone."""
+
+
+class SystemEnvironment:
+    """The machine's clock, randomness, sockets and threads."""
+
+    def __init__(self) -> None:
+        self.clock = SystemClock()
+        self.entropy = Entropy()
+
+    def new_waiting(self) -> Waiting:
+        """Where the client's threads wait."""
+        return ThreadWaiting()
+
+    def new_poller(self, options: SocketOptions) -> Poller:
+        """The network."""
+        return SelectorPoller(options)
+
+    def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
+        """Have a loop run on a thread of its own.
+
+        A daemon, because the interpreter joins all others before `atexit` handlers run: a
+        client that nobody closed would keep the program from ending.
+        """
+        thread = threading.Thread(target=io_thread.run, name=name, daemon=True)
+        thread.start()
+        return thread.join

@@ -1,0 +1,90 @@
+"""Why a connection failed, in words: the address, the cause, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from typing import Final
+
+from pyclient.errors import InvalidReceiveError, KafkaConnectionError
+
+_CONNECT_REMEDIES: Final = {
+    errno.ECONNREFUSED: "nothing listens there: is the broker running, and is the port right?",
+    errno.EHOSTUNREACH: "there is no route to the host: check the address and the network",
+    errno.ENETUNREACH: "there is no route to its network: check the address and the network",
+    errno.ETIMEDOUT: "the host does not answer: is it up, does a firewall let the port through?",
+}
+_MAYBE_NOT_PLAINTEXT: Final = (
+    "is it a Kafka broker's port, and a listener without TLS (security_protocol PLAINTEXT)?"
+)
+
+
+def address_text(host: str, port: int) -> str:
+    """`host:port`, an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def name_not_resolved(where: str, error: OSError) -> KafkaConnectionError:
+    """The host has no address."""
+    reason = error.strerror or str(error)
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+        remedy = "the name server does not answer; try again, or check the DNS settings"
+    else:
+        remedy = "check the spelling, and that this machine's DNS or hosts file knows the name"
+    return KafkaConnectionError(f"{where}: the host name cannot be resolved ({reason}): {remedy}")
+
+
+def not_connected(where: str, error: Exception) -> KafkaConnectionError:
+    """The connection was not made."""
+    code = error.errno if isinstance(error, OSError) else None
+    remedy = _CONNECT_REMEDIES.get(code or 0, "check the address and the network")
+    reason = getattr(error, "strerror", None) or str(error)
+    return KafkaConnectionError(f"{where}: could not connect ({reason.lower()}): {remedy}")
+
+
+def not_connected_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
+    """The connection was not made, and not refused either."""
+    return KafkaConnectionError(
+        f"{where}: no connection after {elapsed_ms:.0f} ms: "
+        "is the host up, does a firewall let the port through?"
+    )
+
+
+def name_not_resolved_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
+    """The name server has not answered."""
+    return KafkaConnectionError(
+        f"{where}: the host name is not resolved after {elapsed_ms:.0f} ms: "
+        "is the name server reachable?"
+    )
+
+
+def no_greeting_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
+    """Connected, but the other side does not answer the first request."""
+    return KafkaConnectionError(
+        f"{where}: connected, but no answer to the first request (ApiVersions) after"
+        f" {elapsed_ms:.0f} ms: {_MAYBE_NOT_PLAINTEXT}"
+    )
+
+
+def hung_up_on_greeting(where: str, error: Exception) -> KafkaConnectionError:
+    """The first request ended the connection."""
+    if isinstance(error, InvalidReceiveError):
+        return KafkaConnectionError(f"{where}: {error}; check the port in bootstrap_servers")
+    return KafkaConnectionError(
+        f"{where}: connected, but the other side hung up at the first request (ApiVersions): "
+        f"{_MAYBE_NOT_PLAINTEXT} Brokers before 0.10 cannot be used either"
+    )
+
+
+def not_kafka(where: str, error: Exception) -> KafkaConnectionError:
+    """The answer to the first request is not one that a broker gives."""
+    return KafkaConnectionError(
+        f"{where}: the other side does not speak Kafka's protocol ({error}): "
+        "check the port in bootstrap_servers"
+    )
+
+
+def broken(where: str, error: Exception) -> KafkaConnectionError:
+    """A connection that worked came to its end."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return KafkaConnectionError(f"{where}: the connection broke ({reason.lower()})")

@@ -1,0 +1,50 @@
+"""What happens to open clients when the process forks or ends.
+
+Clients are held weakly: this keeps none alive.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import Protocol
+
+
+class Mortal(Protocol):
+    """Something that does not survive a fork, and has to end before the process does."""
+
+    def after_fork_in_child(self) -> None:
+        """This is the child: the threads are gone, the sockets are the parent's. Only mark it."""
+
+    def close_at_exit(self) -> None:
+        """The interpreter is about to end: close, within a bound."""
+
+
+_open: weakref.WeakSet[Mortal] = weakref.WeakSet()
+
+
+def watch(client: Mortal) -> None:
+    """Tell `client` of forks and of the end."""
+    _open.add(client)
+
+
+def unwatch(client: Mortal) -> None:
+    """It is closed: there is nothing to tell any more."""
+    _open.discard(client)
+
+
+def _after_fork_in_child() -> None:
+    inherited = list(_open)
+    _open.clear()
+    for client in inherited:
+        client.after_fork_in_child()
+
+
+def _close_all_at_exit() -> None:
+    for client in list(_open):
+        client.close_at_exit()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(_close_all_at_exit)

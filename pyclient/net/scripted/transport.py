@@ -1,0 +1,93 @@
+"""One connection of the scripted network: a queue each way, cut into frames like a socket's."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyclient.errors import InvalidReceiveError
+from pyclient.net.frame_reader import FrameReader
+from pyclient.protocol.primitives import Part
+
+if TYPE_CHECKING:
+    from pyclient.net.connection import Connection
+    from pyclient.net.scripted.broker import ScriptedBroker
+    from pyclient.net.scripted.network import ScriptedPoller
+
+
+class ScriptedTransport:
+    """One connection to a scripted broker. See `Transport` for what the engine may use."""
+
+    def __init__(
+        self,
+        broker: ScriptedBroker | None,
+        owner: Connection,
+        poller: ScriptedPoller,
+        limit_bytes: int,
+    ) -> None:
+        self.connected = False
+        self.error: Exception | None = None
+        self.parts_sent = 0
+        self.owner = owner
+        self.broker = broker
+        self.is_closed = False
+        self._poller = poller
+        self.incoming: deque[bytes] = deque()  # on their way to the client
+        self._queued: list[bytes] = []
+        self._parts_queued = 0
+        self._reader = FrameReader(limit_bytes)
+
+    def send(self, parts: Sequence[Part]) -> int:
+        """Queue parts for the next poll. They are read only then, as a socket would."""
+        self._queued.extend(parts)  # type: ignore[arg-type]
+        self._parts_queued += len(parts)
+        self._poller.stay_awake()
+        return self._parts_queued
+
+    def take_frames(self) -> list[memoryview]:
+        """The frames that have arrived since the last call."""
+        frames, self._reader.frames = self._reader.frames, []
+        return frames
+
+    def close(self) -> None:
+        """Let go of all queued parts."""
+        self.is_closed = True
+        self._queued.clear()
+        self.incoming.clear()
+
+    # The network's side
+
+    def take_requests(self) -> list[bytes]:
+        """The request frames written since the last call, without their lengths."""
+        if not self._queued or self.broker is None or self.broker.holds_writes:
+            return []
+        written = b"".join(self._queued)
+        self.parts_sent += len(self._queued)
+        self._queued.clear()
+        requests = []
+        while written:
+            length = int.from_bytes(written[:4], "big")
+            requests.append(written[4 : 4 + length])
+            written = written[4 + length :]
+        return requests
+
+    def deliver(self) -> bool:
+        """Let what is on its way arrive; whether there was anything."""
+        arrived = bool(self.incoming)
+        scratch = memoryview(bytearray(1 << 16))
+        while self.incoming and self.error is None:
+            self._deliver_piece(self.incoming.popleft(), scratch)
+        return arrived
+
+    def _deliver_piece(self, data: bytes, scratch: memoryview) -> None:
+        while data:
+            target = self._reader.target(scratch)
+            count = min(len(target), len(data))
+            target[:count] = data[:count]
+            data = data[count:]
+            try:
+                self._reader.received(scratch, count)
+            except InvalidReceiveError as error:
+                self.error = error
+                return

@@ -1,0 +1,170 @@
+"""A non-blocking TCP connection that writes parts as they are and reads frames.
+
+Parts are never joined: `sendmsg` takes them as they lie in memory. Touched by the I/O thread
+only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyclient.errors import InvalidReceiveError
+from pyclient.net.frame_reader import FrameReader
+from pyclient.net.resolver import Address
+from pyclient.protocol.primitives import Part
+
+if TYPE_CHECKING:
+    from pyclient.net.connection import Connection
+    from pyclient.net.poller import SelectorPoller
+
+# The most buffers that one call of the system takes.
+_PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024)
+# A connection that has a lot to say leaves room for the others after so many reads.
+_READS_PER_TURN_MAX: Final = 16
+_IN_PROGRESS: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
+
+
+class SocketOptions(NamedTuple):
+    """How sockets are set up; sizes of None or -1 are left to the system."""
+
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    receive_message_max_bytes: int = 100_000_000
+    extra: Sequence[tuple[int, int, int | bytes]] = ()
+
+    def apply(self, sock: socket.socket) -> None:
+        """Set a new socket up."""
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, size in (
+            (socket.SO_SNDBUF, self.send_buffer_bytes),
+            (socket.SO_RCVBUF, self.receive_buffer_bytes),
+        ):
+            if size is not None and size >= 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
+        for level, option, value in self.extra:
+            sock.setsockopt(level, option, value)
+
+
+class TcpTransport:
+    """See `Transport` for what the engine may use."""
+
+    __slots__ = (
+        "_closed",
+        "_out",
+        "_parts_queued",
+        "_poller",
+        "_reader",
+        "_registered",
+        "connected",
+        "error",
+        "owner",
+        "parts_sent",
+        "socket",
+    )
+
+    def __init__(
+        self,
+        address: Address,
+        options: SocketOptions,
+        owner: Connection,
+        poller: SelectorPoller,
+    ) -> None:
+        self.connected = False
+        self.error: Exception | None = None
+        self.parts_sent = 0
+        self.owner = owner
+        self.socket = socket.socket(address.family, socket.SOCK_STREAM)
+        self._out: deque[Any] = deque()
+        self._parts_queued = 0
+        self._poller = poller
+        self._reader = FrameReader(options.receive_message_max_bytes)
+        self._closed = False
+        try:
+            options.apply(self.socket)
+            code = self.socket.connect_ex(address.target)
+        except OSError as error:
+            self.error = error
+        else:
+            if code not in _IN_PROGRESS:
+                self.error = OSError(code, os.strerror(code))
+        self._registered = self.error is None
+
+    def send(self, parts: Sequence[Part]) -> int:
+        """Queue parts for the next poll, and tell how many were ever queued."""
+        self._out.extend(parts)
+        self._parts_queued += len(parts)
+        self._poller.unflushed(self)
+        return self._parts_queued
+
+    def take_frames(self) -> list[memoryview]:
+        """The frames that have arrived since the last call."""
+        frames = self._reader.frames
+        self._reader.frames = []
+        return frames
+
+    def close(self) -> None:
+        """Let go of the socket and of all queued parts."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._registered:
+            self._poller.forget(self)
+        self._out.clear()
+        self.socket.close()
+
+    # What follows is the poller's.
+
+    def finish_connecting(self) -> None:
+        """The socket became writable for the first time: it is connected, or has failed."""
+        code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self.error = OSError(code, os.strerror(code))
+        else:
+            self.connected = True
+
+    def flush(self) -> bool:
+        """Write what is queued; False if the system takes no more for now."""
+        out = self._out
+        while out and self.error is None:
+            batch = (
+                out if len(out) <= _PARTS_PER_CALL_MAX else list(islice(out, _PARTS_PER_CALL_MAX))
+            )
+            try:
+                sent = self.socket.sendmsg(batch)
+            except (BlockingIOError, InterruptedError):
+                return False
+            except OSError as error:
+                self.error = error
+                break
+            while out and len(out[0]) <= sent:
+                sent -= len(out.popleft())
+                self.parts_sent += 1
+            if sent:
+                out[0] = memoryview(out[0])[sent:]
+        return True
+
+    def receive(self, scratch: memoryview) -> None:
+        """Read what has arrived."""
+        reader = self._reader
+        try:
+            for _ in range(_READS_PER_TURN_MAX):
+                target = reader.target(scratch)
+                count = self.socket.recv_into(target)
+                if count == 0:
+                    self.error = EOFError("the other side closed the connection")
+                    return
+                reader.received(scratch, count)
+                if count < len(target):
+                    return
+        except (BlockingIOError, InterruptedError):
+            return
+        except (OSError, InvalidReceiveError) as error:
+            self.error = error
