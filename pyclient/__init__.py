@@ -4,7 +4,6 @@ The public names live here; `NATIVE` tells whether the compiled twins are in use
 """
 
 from pyclient._twin import NATIVE
+from pyclient.version import __version__
 
 __all__ = ["NATIVE", "__version__"]
-
-__version__ = "0.1.0"

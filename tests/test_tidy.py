@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import importlib
 import re
 import subprocess
 import sys
@@ -32,6 +33,7 @@ LEAVES = {
     "serialization",
     "timers",
     "types",
+    "version",
 }
 RECORDS = {"records", "_twin", "_native", "_pure"}  # one room: the twins are behind `records`
 CORE = LEAVES | RECORDS | {"config", "protocol", "metadata"}
@@ -343,6 +345,16 @@ def test_reasons_for_long_files_are_given_only_where_needed() -> None:
 def test_the_top_level_has_only_what_belongs_there() -> None:
     found = {entry.name for entry in ROOT.iterdir() if not ignored(entry.name)}
     assert found == TOP_LEVEL
+
+
+@pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
+def test_every_option_that_a_client_accepts_is_read_somewhere(client: str) -> None:
+    definition = importlib.import_module(f"pyclient.config.{client}").DEFINITION
+    texts = [s.text for s in sources("pyclient") if not s.path.startswith("pyclient/config/")]
+    if not (ROOT / "pyclient" / client / f"{client}.py").exists():
+        return  # a client that is not there yet has nothing to obey
+    unread = [name for name in definition.keys if not any(f'"{name}"' in text for text in texts)]
+    assert not unread
 
 
 def loaded_by(program: str, heavy: tuple[str, ...], **environment: str) -> list[str]:
