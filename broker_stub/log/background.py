@@ -1,0 +1,72 @@
+"""The one thread that may block: fsyncs, deletes, and keeps house for a node's logs.
+
+It calls `LogManager.run_due` when that is due, and whatever else is handed to it, in order. The
+broker owns it; `submit` and `wake` may be called from any thread. One lock, inside `_changed`,
+guards the queue and the flags; no task runs under it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, Thread
+
+from broker_stub import diagnostics
+from broker_stub.log.log_manager import LogManager
+
+Task = Callable[[], None]
+
+
+class BackgroundThread:
+    """Runs until it is stopped."""
+
+    def __init__(self, manager: LogManager, name: str = "broker-log") -> None:
+        self._manager = manager
+        self._changed = Condition()
+        self._tasks: deque[Task] = deque()
+        self._woken = False
+        self._stopping = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; the manager's work wakes it from now on."""
+        self._manager.on_work = self.wake
+        self._thread.start()
+
+    def submit(self, task: Task) -> None:
+        """Have a task run, after those submitted before."""
+        with self._changed:
+            self._tasks.append(task)
+            self._changed.notify()
+
+    def wake(self) -> None:
+        """Look again what is due: there is new work, or the clock was moved."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Finish what was submitted, and end the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        wait_ms = self._manager.run_due()
+        while True:
+            with self._changed:
+                if not (self._tasks or self._woken or self._stopping):
+                    self._changed.wait(wait_ms / 1000)
+                tasks, self._tasks = self._tasks, deque()
+                stopping, self._woken = self._stopping, False
+            for task in tasks:
+                _attempt(task)
+            if stopping and not tasks:
+                return
+            wait_ms = self._manager.run_due()
+
+
+def _attempt(task: Task) -> None:
+    try:
+        task()
+    except Exception:  # noqa: BLE001  the thread must outlive a task that fails
+        diagnostics.exception("a background task failed")

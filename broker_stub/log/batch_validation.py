@@ -1,0 +1,182 @@
+"""What a batch must be before it is written: whole, undamaged, and within the topic's rules.
+
+Only headers are read. Records are decoded where the topic's rules speak of each record: a compacted
+topic needs keys, a bound on old timestamps needs times. No state; any thread.
+"""
+
+from enum import Enum
+
+from broker_stub.log.batch_header import (
+    CHECKSUM_FROM,
+    CODEC_MASK,
+    CODEC_MAX,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    put_append_time,
+    put_checksum,
+    read_header,
+)
+from broker_stub.log.log_config import INT64_MAX, LogConfig
+from pyclient import _twin
+from pyclient.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTxnStateError,
+    RecordTooLargeError,
+    UnsupportedCompressionTypeError,
+)
+from pyclient.records.batch import HEADER_SIZE, RecordBatch
+
+
+class AppendOrigin(Enum):
+    """Who wrote the batches, and so what is checked."""
+
+    CLIENT = "client"
+    """A producer: everything is checked, and sequences must follow each other."""
+
+    COORDINATOR = "coordinator"
+    """The broker itself, which may write several batches at once, and control records."""
+
+
+def split_batches(batches: memoryview) -> list[BatchHeader]:
+    """The headers of batches that lie back to back and fill the buffer.
+
+    Raises:
+        CorruptRecordError: they don't, or a batch fails its checksum.
+        InvalidRecordError: a batch is of an old format.
+    """
+    headers = []
+    position, end = 0, len(batches)
+    while position < end:
+        left = end - position
+        if left < HEADER_SIZE:
+            raise CorruptRecordError(f"{left} bytes are no batch", position=position)
+        header = read_header(batches, position)
+        if header.magic != MAGIC:
+            raise InvalidRecordError(
+                f"the batch has format {header.magic}; only format {MAGIC} is written"
+            )
+        if not HEADER_SIZE <= header.size <= left:
+            raise CorruptRecordError(
+                f"the batch claims {header.size} of {left} bytes",
+                base_offset=header.base_offset,
+                position=position,
+            )
+        if _twin.crc32c(batches[position + CHECKSUM_FROM : position + header.size]) != (
+            header.checksum
+        ):
+            raise CorruptRecordError(
+                "the batch fails its checksum", base_offset=header.base_offset, position=position
+            )
+        headers.append(header)
+        position += header.size
+    if not headers:
+        raise InvalidRecordError("there is no batch to append")
+    return headers
+
+
+def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) -> None:
+    """Refuse a batch that breaks a rule for headers.
+
+    Raises:
+        RecordTooLargeError: it is larger than `max.message.bytes`.
+        InvalidRecordError: its numbers contradict each other, or a client may not write it.
+        InvalidTxnStateError: it belongs to a transaction, which no client has here.
+        UnsupportedCompressionTypeError: its codec is none.
+    """
+    if header.size > config.max_message_bytes:
+        raise RecordTooLargeError(
+            f"the batch has {header.size} bytes, max.message.bytes is {config.max_message_bytes}",
+            size=header.size,
+            limit=config.max_message_bytes,
+        )
+    if header.attributes & CODEC_MASK > CODEC_MAX:
+        raise UnsupportedCompressionTypeError(f"there is no codec {header.attributes & CODEC_MASK}")
+    if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"the batch has {header.record_count} records and a last offset delta of "
+            f"{header.last_offset_delta}"
+        )
+    if origin is not AppendOrigin.CLIENT:
+        return
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        raise InvalidRecordError(
+            f"producer {header.producer_id} sends epoch {header.producer_epoch} and sequence "
+            f"{header.base_sequence}"
+        )
+    if header.is_control:
+        raise InvalidRecordError("clients do not write control records")
+    if header.is_transactional:
+        raise InvalidTxnStateError("the broker has no transactions, so none is open")
+    if header.base_offset != 0:
+        raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
+
+
+def check_times(
+    batches: memoryview, position: int, header: BatchHeader, config: LogConfig, now_ms: int
+) -> BatchHeader:
+    """Apply the topic's timestamp rule; stamps the batch where that rule is LogAppendTime.
+
+    Raises:
+        InvalidTimestampError: a record is too far from the broker's clock, or claims to have
+            been stamped by a broker.
+    """
+    if header.attributes & LOG_APPEND_TIME:
+        raise InvalidTimestampError("a producer does not set the time of the append")
+    if config.uses_append_time:
+        put_append_time(batches, position, header.attributes, now_ms)
+        checksum = _twin.crc32c(batches[position + CHECKSUM_FROM : position + header.size])
+        put_checksum(batches, position, checksum)
+        return read_header(batches, position)
+    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise InvalidTimestampError(
+            f"timestamp {header.max_timestamp} is more than "
+            f"{config.message_timestamp_after_max_ms} ms ahead of {now_ms}"
+        )
+    return header
+
+
+def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
+    """Refuse a batch with a record that breaks a rule of the topic; decodes them all.
+
+    Raises:
+        InvalidRecordError: a record has no key, and the topic is compacted.
+        InvalidTimestampError: a record is too far behind the broker's clock.
+        CorruptRecordError: the records cannot be decoded.
+    """
+    oldest_ms = now_ms - config.message_timestamp_before_max_ms
+    for record in RecordBatch(batch).decode():
+        if config.is_compacted and record.key is None:
+            raise InvalidRecordError("a compacted topic refuses records without a key")
+        if NO_TIMESTAMP != record.timestamp < oldest_ms and not config.uses_append_time:
+            raise InvalidTimestampError(
+                f"timestamp {record.timestamp} is more than "
+                f"{config.message_timestamp_before_max_ms} ms behind {now_ms}"
+            )
+
+
+def validate(
+    batches: memoryview, config: LogConfig, origin: AppendOrigin, now_ms: int
+) -> list[BatchHeader]:
+    """Check the batches of one append, all before the first is written; their headers.
+
+    Raises:
+        KafkaError: as the functions above say.
+    """
+    headers = split_batches(batches)
+    if origin is AppendOrigin.CLIENT and len(headers) > 1:
+        raise InvalidRecordError(f"a request has one batch per partition, not {len(headers)}")
+    decodes = origin is AppendOrigin.CLIENT and (
+        config.is_compacted or config.message_timestamp_before_max_ms != INT64_MAX
+    )
+    position = 0
+    for index, header in enumerate(headers):
+        check_batch(header, config, origin)
+        headers[index] = check_times(batches, position, header, config, now_ms)
+        if decodes:
+            check_records(batches[position : position + header.size], config, now_ms)
+        position += header.size
+    return headers

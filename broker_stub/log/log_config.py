@@ -1,0 +1,184 @@
+"""A topic's configuration as far as it concerns its log: Kafka's keys, defaults and rules.
+
+The rows are the topic-level table that the broker's configuration and DescribeConfigs read;
+`LogConfig` holds the values that the log looks at with every batch. A leaf.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from pyclient.config.definition import ConfigDefinition, ConfigKey, Rule, at_least, between, one_of
+
+CREATE_TIME: Final = "CreateTime"
+LOG_APPEND_TIME: Final = "LogAppendTime"
+DELETE: Final = "delete"
+COMPACT: Final = "compact"
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+_WEEK_MS: Final = 7 * 24 * 3600 * 1000
+
+_POLICIES = Rule(
+    f"{DELETE}, {COMPACT} or both",
+    lambda policies: bool(policies) and set(policies) <= {DELETE, COMPACT},
+)
+
+TOPIC_KEYS: Final = (
+    ConfigKey(
+        "cleanup.policy",
+        list,
+        [DELETE],
+        _POLICIES,
+        "What happens to old segments: deleted by time and size, compacted by key, or both.",
+    ),
+    ConfigKey(
+        "file.delete.delay.ms",
+        int,
+        60_000,
+        at_least(0),
+        "How long the files of a deleted segment or partition stay, renamed, before they go.",
+    ),
+    ConfigKey(
+        "flush.messages",
+        int,
+        INT64_MAX,
+        at_least(1),
+        "After how many records an fsync is forced.",
+    ),
+    ConfigKey(
+        "flush.ms",
+        int,
+        INT64_MAX,
+        at_least(0),
+        "After how long an fsync is forced.",
+    ),
+    ConfigKey(
+        "index.interval.bytes",
+        int,
+        4096,
+        at_least(0),
+        "About how many bytes of records lie between two entries of an index.",
+    ),
+    ConfigKey(
+        "max.message.bytes",
+        int,
+        1_048_588,
+        at_least(0),
+        "The largest batch that is accepted, compressed as it comes.",
+    ),
+    ConfigKey(
+        "message.timestamp.after.max.ms",
+        int,
+        3_600_000,
+        at_least(0),
+        "How far a record's own timestamp may lie ahead of the broker's clock.",
+    ),
+    ConfigKey(
+        "message.timestamp.before.max.ms",
+        int,
+        INT64_MAX,
+        at_least(0),
+        "How far a record's own timestamp may lie behind the broker's clock.",
+    ),
+    ConfigKey(
+        "message.timestamp.type",
+        str,
+        CREATE_TIME,
+        one_of(CREATE_TIME, LOG_APPEND_TIME),
+        "Whether a record has the time its producer gave it, or that of its append.",
+    ),
+    ConfigKey(
+        "retention.bytes",
+        int,
+        -1,
+        at_least(-1),
+        "How large a partition may grow before its oldest segments are deleted; -1: any size.",
+    ),
+    ConfigKey(
+        "retention.ms",
+        int,
+        _WEEK_MS,
+        at_least(-1),
+        "How old records may grow before their segments are deleted; -1: any age.",
+    ),
+    # Kafka 4 asks for a megabyte at least; small segments are allowed here, for quick tests.
+    ConfigKey(
+        "segment.bytes",
+        int,
+        1 << 30,
+        between(14, INT32_MAX),
+        "The size at which a segment is closed and a new one is started.",
+    ),
+    ConfigKey(
+        "segment.index.bytes",
+        int,
+        10 << 20,
+        between(24, INT32_MAX),
+        "The largest size of an index; a segment whose index is full is closed.",
+    ),
+    ConfigKey(
+        "segment.ms",
+        int,
+        _WEEK_MS,
+        at_least(1),
+        "How much later than its first batch a segment's records may be before it is closed.",
+    ),
+)
+
+TOPIC_CONFIG: Final = ConfigDefinition("topic", TOPIC_KEYS)
+
+SERVER_SYNONYMS: Final = {
+    "cleanup.policy": "log.cleanup.policy",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages",
+    "flush.ms": "log.flush.interval.ms",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "segment.ms": "log.roll.ms",
+}
+"""The broker's name of each topic-level key: where a topic's default comes from."""
+
+
+class LogConfig(NamedTuple):
+    """A topic's values, typed. Immutable: a change at run time is a new one."""
+
+    cleanup_policy: frozenset[str]
+    file_delete_delay_ms: int
+    flush_messages: int
+    flush_ms: int
+    index_interval_bytes: int
+    max_message_bytes: int
+    message_timestamp_after_max_ms: int
+    message_timestamp_before_max_ms: int
+    message_timestamp_type: str
+    retention_bytes: int
+    retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    segment_ms: int
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> "LogConfig":
+        """From values in their types, by Kafka's topic-level names; the rest are defaults."""
+        taken = {key.name: values.get(key.name, key.default) for key in TOPIC_KEYS}
+        taken["cleanup.policy"] = frozenset(taken["cleanup.policy"])
+        return cls(**{name.replace(".", "_"): value for name, value in taken.items()})
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether every record needs a key."""
+        return COMPACT in self.cleanup_policy
+
+    @property
+    def uses_append_time(self) -> bool:
+        """Whether records get the time of their append."""
+        return self.message_timestamp_type == LOG_APPEND_TIME
+
+
+DEFAULT_LOG_CONFIG: Final = LogConfig.from_values({})

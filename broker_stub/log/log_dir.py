@@ -1,0 +1,149 @@
+"""The root of a data folder: whose it is, who uses it, and how it was left.
+
+`meta.properties` names cluster, node and folder; `.lock` keeps a second broker out;
+`.kafka_cleanshutdown` is there after a clean stop, and only until the next start. Used at start
+and stop, off the serving thread.
+"""
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+from typing import Final
+
+from broker_stub.log.checkpoints import write_atomically
+from broker_stub.log.open_files import OpenFile
+from broker_stub.log.segment import sync_path
+from pyclient.entropy import Entropy
+from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
+
+META_PROPERTIES: Final = "meta.properties"
+LOCK: Final = ".lock"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+
+_VERSION: Final = "1"
+
+
+class LogDir:
+    """One of the folders that a broker keeps its partitions in; locked until released."""
+
+    def __init__(self, path: str) -> None:
+        """Lock the folder; it is made when it is not there.
+
+        Raises:
+            KafkaStorageError: another broker uses it, or it cannot be used at all.
+        """
+        self.path = path
+        self.cluster_id = ""
+        self.directory_id = bytes(16)
+        try:
+            os.makedirs(path, exist_ok=True)
+            self._lock: OpenFile | None = OpenFile(self.file(LOCK), os.O_RDWR | os.O_CREAT)
+            # The first lock also excludes a broker in this process, the second one is Java's.
+            fcntl.flock(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise KafkaStorageError(f"{path} is in use: another broker has locked it") from error
+        except OSError as error:
+            raise KafkaStorageError(f"cannot use {path}: {error}") from error
+
+    def file(self, name: str) -> str:
+        """The path of a file in the folder's root."""
+        return os.path.join(self.path, name)
+
+    def release(self) -> None:
+        """Let another broker have the folder."""
+        self._lock = None
+
+    def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
+        """Read whose folder it is; write that for a new one.
+
+        Raises:
+            InconsistentClusterIdError: it belongs to another cluster.
+            KafkaStorageError: it belongs to another node, is of another format, or damaged.
+        """
+        path = self.file(META_PROPERTIES)
+        found = _read_properties(path)
+        if found is None:
+            self.cluster_id = cluster_id or _to_text(entropy.uuid())
+            self.directory_id = entropy.uuid()
+            self._write_identity(path, node_id)
+            return
+        if found.get("version") != _VERSION:
+            raise KafkaStorageError(
+                f"{path} has version {found.get('version')}; this broker reads {_VERSION}"
+            )
+        if found.get("node.id") != str(node_id):
+            raise KafkaStorageError(
+                f"{path} belongs to node {found.get('node.id')}, not to node {node_id}"
+            )
+        self.cluster_id = found.get("cluster.id", "")
+        if not self.cluster_id:
+            raise KafkaStorageError(f"{path} has no cluster.id")
+        if cluster_id not in (None, self.cluster_id):
+            raise InconsistentClusterIdError(
+                f"{path} belongs to cluster {self.cluster_id}, not to {cluster_id}"
+            )
+        if "directory.id" in found:
+            self.directory_id = _to_uuid(path, found["directory.id"])
+        else:  # brokers before Kafka 3.7 wrote none
+            self.directory_id = entropy.uuid()
+            self._write_identity(path, node_id)
+
+    def _write_identity(self, path: str, node_id: int) -> None:
+        text = (
+            f"version={_VERSION}\nnode.id={node_id}\ncluster.id={self.cluster_id}\n"
+            f"directory.id={_to_text(self.directory_id)}\n"
+        )
+        write_atomically(path, text, sync=True)
+        sync_path(self.path)
+
+    def take_clean_shutdown(self) -> int | None:
+        """The broker epoch of a clean stop, -1 where it was not noted; None after a crash.
+
+        The mark is gone after that: until the next clean stop, the folder counts as crashed.
+        """
+        path = self.file(CLEAN_SHUTDOWN)
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return None
+        os.unlink(path)
+        sync_path(self.path)
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return int(json.loads(text)["brokerEpoch"])
+        return -1
+
+    def mark_clean_shutdown(self, broker_epoch: int) -> None:
+        """Note that everything is on disk."""
+        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=True)
+        sync_path(self.path)
+
+
+def _read_properties(path: str) -> dict[str, str] | None:
+    """The keys and values of a properties file; None when it is not there or empty."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except FileNotFoundError:
+        return None
+    pairs = [line.partition("=") for line in lines if line and line[0] not in "#!"]
+    return {key.strip(): value.strip() for key, _, value in pairs} or None
+
+
+def _to_text(uuid: bytes) -> str:
+    """Kafka's text of a uuid."""
+    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def _to_uuid(path: str, text: str) -> bytes:
+    try:
+        uuid = base64.urlsafe_b64decode(text + "==")
+    except ValueError:
+        uuid = b""
+    if len(uuid) != 16:
+        raise KafkaStorageError(f"{path}: directory.id {text!r} is no uuid")
+    return uuid

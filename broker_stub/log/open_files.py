@@ -1,0 +1,102 @@
+"""Open files, at most so many at a time: ten thousand partitions must fit a few descriptors.
+
+`OpenFiles` is an LRU of descriptors and memory maps (a map of Python's holds a descriptor of its
+own). An open file closes when the last reference to it goes: the LRU's, or that of a `FileSlice`
+on its way to a reader. So eviction and deletion never pull a file from under a reader.
+Any thread; one lock guards the LRU, and nothing is opened or closed under it.
+"""
+
+import mmap
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+DEFAULT_CAPACITY: Final = 1024
+
+
+class OpenFile:
+    """A descriptor that lives as long as someone refers to it."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, path: str, flags: int) -> None:
+        self.fd = -1  # for __del__, should open fail
+        self.fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+
+    def __del__(self, _close: Callable[[int], None] = os.close) -> None:
+        if self.fd >= 0:
+            _close(self.fd)
+
+
+class MappedFile:
+    """The bytes that a file had when it was mapped, read-only. An empty file has no map."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, path: str) -> None:
+        file = OpenFile(path, os.O_RDONLY)
+        self.bytes = mmap.mmap(file.fd, 0, access=mmap.ACCESS_READ)
+
+
+Opened = TypeVar("Opened", OpenFile, MappedFile)
+
+
+class OpenFiles:
+    """The least recently used open file makes room for a new one."""
+
+    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+        self._capacity = capacity
+        self._lock = Lock()
+        self._files: OrderedDict[tuple[str, str], Any] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def writer(self, path: str) -> OpenFile:
+        """The file for reading and writing; made when it is not there."""
+        return self._get((path, "write"), lambda: OpenFile(path, os.O_RDWR | os.O_CREAT))
+
+    def reader(self, path: str) -> OpenFile:
+        """The file for reading, which is the writer where one is open."""
+        writer: OpenFile | None = self._find((path, "write"))
+        if writer is not None:
+            return writer
+        return self._get((path, "read"), lambda: OpenFile(path, os.O_RDONLY))
+
+    def map(self, path: str) -> MappedFile:
+        """The file's bytes. When the file has grown, forget it and ask again."""
+        return self._get((path, "map"), lambda: MappedFile(path))
+
+    def forget(self, path: str) -> None:
+        """Keep the file no longer: it was renamed, deleted, sealed or has grown."""
+        with self._lock:
+            forgotten = [self._files.pop((path, use), None) for use in ("write", "read", "map")]
+        del forgotten  # may close the file, so not under the lock
+
+    def clear(self) -> None:
+        """Keep none."""
+        with self._lock:
+            forgotten, self._files = self._files, OrderedDict()
+        forgotten.clear()
+
+    def _find(self, key: tuple[str, str]) -> Any:
+        with self._lock:
+            found = self._files.get(key)
+            if found is not None:
+                self._files.move_to_end(key)
+            return found
+
+    def _get(self, key: tuple[str, str], open_file: Callable[[], Opened]) -> Opened:
+        found: Opened | None = self._find(key)
+        if found is not None:
+            return found
+        opened = open_file()
+        evicted = []
+        with self._lock:
+            self._files[key] = opened
+            while len(self._files) > self._capacity:
+                evicted.append(self._files.popitem(last=False))
+        del evicted
+        return opened

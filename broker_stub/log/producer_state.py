@@ -1,0 +1,194 @@
+"""What a partition remembers of idempotent producers, so that a retry is written once.
+
+Per producer: its epoch, and the sequences and offsets of its last five batches, as many as a
+client may have in flight. Also where its open transaction starts, which older files may hold.
+Checked before a batch is written, updated after. Guarded by the lock of its log.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from broker_stub.log.batch_header import NO_PRODUCER_ID, BatchHeader
+from pyclient.errors import InvalidProducerEpochError, OutOfOrderSequenceError
+
+NO_SEQUENCE: Final = -1
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+BATCHES_REMEMBERED: Final = 5
+_SEQUENCE_MASK: Final = 2**31 - 1
+
+
+class RememberedBatch(NamedTuple):
+    """A batch as a retry of it would show itself, and where it was written."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of its first record."""
+        return (self.last_sequence - self.offset_delta) & _SEQUENCE_MASK
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of its first record."""
+        return self.last_offset - self.offset_delta
+
+
+class ProducerEntry:
+    """One producer's state in one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+        "epoch",
+        "last_timestamp",
+        "producer_id",
+        "tail_is_known",
+    )
+
+    def __init__(
+        self,
+        producer_id: int,
+        epoch: int = NO_EPOCH,
+        *,
+        batches: Iterable[RememberedBatch] = (),
+        last_timestamp: int = -1,
+        coordinator_epoch: int = -1,
+        current_txn_first_offset: int = NO_OFFSET,
+        tail_is_known: bool = True,
+    ) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.batches = list(batches)  # oldest first, at most BATCHES_REMEMBERED
+        self.last_timestamp = last_timestamp
+        self.coordinator_epoch = coordinator_epoch
+        self.current_txn_first_offset = current_txn_first_offset
+        # A snapshot keeps one batch: until the log's tail was read, there may be four more.
+        self.tail_is_known = tail_is_known
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record; -1 when none is remembered."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def duplicate_of(self, header: BatchHeader) -> RememberedBatch | None:
+        """The remembered batch that `header`'s is a retry of."""
+        if header.producer_epoch != self.epoch:
+            return None
+        last_sequence = last_sequence_of(header)
+        for batch in reversed(self.batches):
+            if (
+                batch.last_sequence == last_sequence
+                and batch.first_sequence == header.base_sequence
+            ):
+                return batch
+        return None
+
+    def may_have_forgotten(self, header: BatchHeader) -> bool:
+        """Whether the batch may be a retry of one that only the log's tail still shows."""
+        return (
+            not self.tail_is_known
+            and header.producer_epoch == self.epoch
+            and header.base_sequence != (self.last_sequence + 1) & _SEQUENCE_MASK
+        )
+
+    def remember(self, header: BatchHeader, last_offset: int) -> None:
+        """Note a batch that was written with the last offset given."""
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            self.batches.clear()
+            self.tail_is_known = True  # sequences start anew, there is no older retry
+        self.batches.append(
+            RememberedBatch(
+                last_sequence_of(header),
+                last_offset,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
+        )
+        del self.batches[:-BATCHES_REMEMBERED]
+        self.last_timestamp = header.max_timestamp
+
+
+class ProducerState:
+    """The producers of one partition, by id."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: dict[int, ProducerEntry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[ProducerEntry]:
+        return iter(self._entries.values())
+
+    def get(self, producer_id: int) -> ProducerEntry | None:
+        """The producer's entry; None when it is not known here."""
+        return self._entries.get(producer_id)
+
+    def load(self, entries: Iterable[ProducerEntry]) -> None:
+        """Take over the entries of a snapshot, and only those."""
+        self._entries = {entry.producer_id: entry for entry in entries}
+
+    def check(self, header: BatchHeader, *, check_sequence: bool) -> None:
+        """Refuse a batch whose producer is fenced, or that does not follow its last one.
+
+        An unknown producer may start anywhere: what it wrote may have expired.
+
+        Raises:
+            InvalidProducerEpochError: a newer instance of the producer has written here.
+            OutOfOrderSequenceError: batches before this one are missing.
+        """
+        entry = self._entries.get(header.producer_id)
+        if entry is None or entry.epoch == NO_EPOCH:
+            return
+        if header.producer_epoch < entry.epoch:
+            raise InvalidProducerEpochError(
+                f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
+                f"but epoch {entry.epoch} is in use"
+            )
+        if not check_sequence:
+            return
+        if header.producer_epoch > entry.epoch:
+            expected = 0
+        else:
+            expected = (entry.last_sequence + 1) & _SEQUENCE_MASK
+        if header.base_sequence != expected:
+            raise OutOfOrderSequenceError(
+                f"producer {header.producer_id}, epoch {header.producer_epoch}, sends sequence "
+                f"{header.base_sequence} where {expected} is next"
+            )
+
+    def update(self, header: BatchHeader, last_offset: int) -> None:
+        """Note a batch that was written."""
+        if header.producer_id == NO_PRODUCER_ID:
+            return
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            entry = self._entries[header.producer_id] = ProducerEntry(
+                header.producer_id, header.producer_epoch
+            )
+        entry.remember(header, last_offset)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers that have not written for so long; how many were."""
+        expired = [
+            entry.producer_id
+            for entry in self
+            if entry.current_txn_first_offset == NO_OFFSET
+            and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self._entries[producer_id]
+        return len(expired)
+
+
+def last_sequence_of(header: BatchHeader) -> int:
+    """The sequence of a batch's last record; sequences wrap from 2^31 - 1 to 0."""
+    return (header.base_sequence + header.last_offset_delta) & _SEQUENCE_MASK

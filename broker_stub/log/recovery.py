@@ -1,0 +1,203 @@
+"""Opening a partition's folder: what is there, what a crash left, what must be made anew.
+
+After a clean stop nothing is scanned: sizes come from the folder, the end of the log from its last
+index entry on, producers from the snapshot taken then. After a crash every batch from the recovery
+point's segment on is checked; the first one that is torn or damaged ends the log, and the indexes,
+the producers' state and the leader epochs are rebuilt from the rest. Runs before the log is
+served, off the serving thread.
+"""
+
+import os
+import zlib
+from collections.abc import Sequence
+from typing import Final
+
+from broker_stub import diagnostics
+from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
+from broker_stub.log.checkpoints import CorruptCheckpointError
+from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.leader_epochs import LeaderEpochs
+from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files
+from broker_stub.log.open_files import OpenFile, OpenFiles
+from broker_stub.log.partition_log import PartitionLog
+from broker_stub.log.producer_recovery import recover_producers
+from broker_stub.log.segment import BatchPlace, Segment
+from pyclient import _twin
+from pyclient.errors import CorruptRecordError, KafkaStorageError
+from pyclient.records.batch import HEADER_SIZE
+
+_LEGACY_CHECKSUM_AT: Final = 12
+_LEGACY_CHECKSUM_FROM: Final = 16
+
+
+def load_log(
+    log: PartitionLog,
+    files: OpenFiles,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+) -> None:
+    """Fill an empty log with what its folder holds, repaired where a crash made that necessary.
+
+    Raises:
+        KafkaStorageError: the folder cannot be read, or holds what this broker does not know.
+    """
+    try:
+        found = list_files(log.folder)
+        for path in found.leftovers:
+            os.unlink(path)
+        _Loading(log, files, found).run(clean, recovery_point, log_start_offset)
+    except OSError as error:
+        raise KafkaStorageError(f"cannot open {log.folder}: {error}") from error
+
+
+class _Loading:
+    """The steps of opening one folder."""
+
+    def __init__(self, log: PartitionLog, files: OpenFiles, found: FolderFiles) -> None:
+        self._log = log
+        self._files = files
+        self._found = found
+        self._epochs_changed = False
+
+    def run(self, clean: bool, recovery_point: int, log_start_offset: int) -> None:
+        log = self._log
+        segments = [self._open_segment(sizes) for sizes in self._found.segments]
+        epochs_known = self._load_epochs()
+        self._recover(segments, clean, recovery_point)
+        end_offset = self._end_of(segments)
+        start_offset = max(log_start_offset, segments[0].base_offset if segments else 0)
+        if end_offset < start_offset:
+            # The checkpoint outlived records that were never synced: go on where it says.
+            _remove(segments)
+            segments, end_offset = [], start_offset
+        if not epochs_known:
+            _assign_epochs(log.leader_epochs, segments)
+        if (
+            log.leader_epochs.truncate_from_end(end_offset)
+            | log.leader_epochs.truncate_from_start(start_offset)
+            | self._epochs_changed
+        ):
+            log.leader_epochs.write()
+        recover_producers(log, segments, self._found.snapshots, end_offset)
+        log.restore(segments, start_offset, end_offset)
+        log.recovery_point = min(recovery_point, end_offset)
+
+    def _open_segment(self, sizes: SegmentFiles) -> Segment:
+        segment = Segment(
+            self._log.folder,
+            sizes.base_offset,
+            self._files,
+            self._log.config,
+            size=sizes.size,
+            index_bytes=sizes.index_bytes or 0,
+            time_index_bytes=sizes.time_index_bytes or 0,
+        )
+        if sizes.index_bytes is None or sizes.time_index_bytes is None:
+            diagnostics.warn("%s lacks an index; it is made anew", segment.log_path)
+            segment.clear_indexes()
+        return segment
+
+    def _load_epochs(self) -> bool:
+        try:
+            self._log.leader_epochs.load()
+        except CorruptCheckpointError as error:
+            diagnostics.warn("%s; leader epochs are read from the log", error)
+            self._epochs_changed = True
+            return False
+        return True
+
+    def _recover(self, segments: list[Segment], clean: bool, recovery_point: int) -> None:
+        """Check the segments that need it; what follows a damaged batch is cut off."""
+        for at, segment in enumerate(segments):
+            next_base = segments[at + 1].base_offset if at + 1 < len(segments) else None
+            unflushed = not clean and (next_base is None or next_base > recovery_point)
+            if not unflushed and segment.indexes_fit():
+                continue
+            if self._recover_segment(segment) and next_base is not None:
+                _remove(segments[at + 1 :])
+                del segments[at + 1 :]
+                return
+            if next_base is not None:
+                segment.seal()
+
+    def _recover_segment(self, segment: Segment) -> bool:
+        """Rebuild the indexes from batches that are whole; tell whether any were not."""
+        epochs = self._log.leader_epochs
+        segment.clear_indexes()
+        file = segment.file()
+        position, next_offset = 0, segment.base_offset
+        while position < segment.size:
+            header = _valid_batch(file, position, segment.size, next_offset)
+            if header is None:
+                break
+            self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
+            segment.note_batch(
+                position, BatchPlace(header.last_offset, header.max_timestamp, header.size)
+            )
+            position += header.size
+            next_offset = header.last_offset + 1
+        if position == segment.size:
+            return False
+        diagnostics.warn(
+            "%s: %d bytes after offset %d are torn or damaged, and cut off",
+            segment.log_path,
+            segment.size - position,
+            next_offset,
+        )
+        segment.truncate(position)
+        return True
+
+    def _end_of(self, segments: Sequence[Segment]) -> int:
+        if not segments:
+            return 0
+        active = segments[-1]
+        try:
+            return active.read_next_offset()
+        except CorruptRecordError as error:
+            # Not what a clean stop leaves behind, whatever the marker said.
+            diagnostics.warn("%s: %s", active.log_path, error)
+            self._recover_segment(active)
+            return active.read_next_offset()
+
+
+def _valid_batch(file: OpenFile, position: int, end: int, next_offset: int) -> BatchHeader | None:
+    """The header of the batch at `position`, if it is whole and follows what is before it.
+
+    Raises:
+        KafkaStorageError: the batch is whole, but of a format that is not read here.
+    """
+    if end - position < HEADER_SIZE:
+        return None
+    header = read_header(read_exactly(file, position, HEADER_SIZE))
+    if not HEADER_SIZE <= header.size <= end - position:
+        return None
+    batch = memoryview(read_exactly(file, position, header.size))
+    if header.magic != MAGIC:
+        if zlib.crc32(batch[_LEGACY_CHECKSUM_FROM:]) == int.from_bytes(
+            batch[_LEGACY_CHECKSUM_AT:_LEGACY_CHECKSUM_FROM], "big"
+        ):
+            raise KafkaStorageError(
+                f"offset {header.base_offset} is of message format {header.magic}, which Kafka"
+                " wrote before 0.11; it is not read here"
+            )
+        return None
+    if header.base_offset < next_offset or header.last_offset_delta < 0:
+        return None
+    if _twin.crc32c(batch[CHECKSUM_FROM:]) != header.checksum:
+        return None
+    return header
+
+
+def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
+    for segment in segments:
+        for _, header in segment.walk(0):
+            epochs.assign(header.leader_epoch, header.base_offset)
+
+
+def _remove(segments: Sequence[Segment]) -> None:
+    for segment in segments:
+        diagnostics.warn("%s follows a damaged segment, and is removed", segment.log_path)
+        for path in segment.rename_deleted():
+            os.unlink(path)

@@ -1,0 +1,64 @@
+"""Which segments have had their time: by the records' age, by the log's size, by its start.
+
+Only whole segments go, oldest first, and only below the high watermark. Their files are renamed
+`.deleted` at once and removed after `file.delete.delay.ms`. Background thread.
+"""
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from broker_stub.log.log_config import DELETE
+from broker_stub.log.partition_log import PartitionLog
+from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX
+from broker_stub.log.segment import DELETED_SUFFIX, Segment, file_name
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
+    """Take the segments out that have had their time; the renamed files to remove later.
+
+    Raises:
+        KafkaStorageError: all segments were to go, and a new one could not be made.
+    """
+    detached = log.detach_oldest(
+        lambda segments, log: _deletable_count(segments, log, now_ms), now_ms
+    )
+    paths: list[str] = []
+    for segment in detached:
+        paths += segment.rename_deleted()
+        snapshot = os.path.join(log.folder, file_name(segment.base_offset, SNAPSHOT_SUFFIX))
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(snapshot, snapshot + DELETED_SUFFIX)
+            paths.append(snapshot + DELETED_SUFFIX)
+    return paths
+
+
+def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int) -> int:
+    """How many of the oldest segments can go; called under the lock of the log."""
+    config = log.config
+    by_policy = DELETE in config.cleanup_policy
+    excess = -1
+    if by_policy and config.retention_bytes >= 0:
+        excess = sum(segment.size for segment in segments) - config.retention_bytes
+    count = 0
+    for segment, next_base in zip(segments, _next_bases(segments, log), strict=True):
+        if next_base > log.high_watermark or next_base == segment.base_offset:
+            break  # still to be replicated, or the active segment and empty
+        excess -= segment.size
+        expired = by_policy and 0 <= config.retention_ms < now_ms - _latest_ms(segment)
+        if not (expired or excess >= 0 or next_base <= log.log_start_offset):
+            break
+        count += 1
+    return count
+
+
+def _next_bases(segments: Sequence[Segment], log: PartitionLog) -> list[int]:
+    return [*(segment.base_offset for segment in segments[1:]), log.log_end_offset]
+
+
+def _latest_ms(segment: Segment) -> int:
+    """The time of the latest record; of the last write, where records have no time."""
+    timestamp_ms, _ = segment.max_timestamp
+    if timestamp_ms >= 0:
+        return timestamp_ms
+    return int(os.stat(segment.log_path).st_mtime * 1000)

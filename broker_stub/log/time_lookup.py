@@ -1,0 +1,64 @@
+"""Searching a log by time: which record is the first at or after a timestamp.
+
+The segments' latest timestamps, then the time index, then the offset index lead to one batch; only
+that one is decoded. Called under the lock of the log.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from broker_stub.log.batch_header import BatchHeader
+from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.segment import Segment
+from pyclient.records.batch import RecordBatch
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by its time."""
+
+    timestamp_ms: int
+    offset: int
+    leader_epoch: int
+
+
+def find_timestamp(
+    segments: Sequence[Segment], timestamp_ms: int, from_offset: int
+) -> TimestampAndOffset | None:
+    """The first record from `from_offset` on that is not older than `timestamp_ms`."""
+    for segment in segments:
+        if segment.max_timestamp[0] < timestamp_ms:
+            continue
+        for position, header in _batches_since(segment, timestamp_ms, from_offset):
+            if header.max_timestamp >= timestamp_ms and header.last_offset >= from_offset:
+                found = _first_record(segment, position, header, timestamp_ms, from_offset)
+                if found is not None:
+                    return found
+    return None
+
+
+def find_max_timestamp(segments: Sequence[Segment]) -> TimestampAndOffset | None:
+    """The first of the records with the latest timestamp."""
+    dated = [segment for segment in segments if segment.max_timestamp[0] >= 0]
+    if not dated:
+        return None
+    latest = max(dated, key=lambda segment: segment.max_timestamp[0])
+    return find_timestamp([latest], latest.max_timestamp[0], latest.base_offset)
+
+
+def _batches_since(
+    segment: Segment, timestamp_ms: int, from_offset: int
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Batches from one on that comes before any as late as `timestamp_ms`."""
+    offset = max(segment.time_index.lookup(timestamp_ms), from_offset)
+    found = segment.find(offset)
+    return segment.walk(found[0] if found else segment.size)
+
+
+def _first_record(
+    segment: Segment, position: int, header: BatchHeader, timestamp_ms: int, from_offset: int
+) -> TimestampAndOffset | None:
+    batch = RecordBatch(read_exactly(segment.file(), position, header.size))
+    for record in batch.decode(from_offset=from_offset):
+        if record.timestamp >= timestamp_ms:
+            return TimestampAndOffset(record.timestamp, record.offset, header.leader_epoch)
+    return None
