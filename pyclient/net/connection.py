@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Mapping
-from enum import Enum, auto
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pyclient.errors import (
     CorrelationIdError,
@@ -24,33 +22,21 @@ from pyclient.errors import (
 )
 from pyclient.net import broker_versions, failures
 from pyclient.net.broker_versions import BrokerVersions, read_api_versions
+from pyclient.net.connection_state import TRANSITIONS, ConnectionState
 from pyclient.net.in_flight_requests import InFlightRequest, InFlightRequests
 from pyclient.net.poller import Poller, Transport
 from pyclient.net.request_manager import OnDone, Outcome, UnsentRequest
 from pyclient.net.resolver import Address, Resolution
 from pyclient.protocol.frame import LENGTH, request_frame
-from pyclient.protocol.header import ResponseHeader, response_header_version
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.registry import response_class
-from pyclient.protocol.schema import Message
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import BrokerMetadata
 from pyclient.version import __version__
 
 logger = logging.getLogger(__name__)
 
-_CORRELATION_ID_BYTES: Final = LENGTH.size
 _CORRELATION_ID_MAX: Final = 2**31 - 1
-
-
-class ConnectionState(Enum):
-    """Where a connection stands."""
-
-    DISCONNECTED = auto()
-    RESOLVING = auto()
-    CONNECTING = auto()
-    CHECKING_API_VERSIONS = auto()
-    READY = auto()
 
 
 class ConnectionSettings(NamedTuple):
@@ -71,28 +57,6 @@ class Finished(NamedTuple):
 
 class Connection:
     """The connection to one node, made and lost many times over its life."""
-
-    TRANSITIONS: ClassVar[Mapping[ConnectionState, frozenset[ConnectionState]]] = {
-        ConnectionState.DISCONNECTED: frozenset({ConnectionState.RESOLVING}),
-        ConnectionState.RESOLVING: frozenset(
-            {ConnectionState.CONNECTING, ConnectionState.DISCONNECTED}
-        ),
-        ConnectionState.CONNECTING: frozenset(
-            {
-                ConnectionState.CHECKING_API_VERSIONS,
-                ConnectionState.CONNECTING,  # the host's next address
-                ConnectionState.DISCONNECTED,
-            }
-        ),
-        ConnectionState.CHECKING_API_VERSIONS: frozenset(
-            {
-                ConnectionState.READY,
-                ConnectionState.CONNECTING,  # the host's next address
-                ConnectionState.DISCONNECTED,
-            }
-        ),
-        ConnectionState.READY: frozenset({ConnectionState.DISCONNECTED}),
-    }
 
     def __init__(
         self,
@@ -202,7 +166,7 @@ class Connection:
             return
         self._resolution = None
         if resolution.error is not None:
-            self._give_up(failures.name_not_resolved(self.where, resolution.error), now_ms)
+            self._setup_failed(failures.name_not_resolved(self.where, resolution.error), now_ms)
             return
         self._addresses = deque(resolution.addresses)
         self._open_next_address(now_ms)
@@ -310,7 +274,7 @@ class Connection:
         self.in_flight.pop()
         self.last_used_ms = now_ms
         try:
-            response = _decode_response(entry, frame)
+            response = entry.decode_response(frame)
         except ProtocolError as error:
             self._finish(entry.unsent, error)
             self.lose(failures.broken(self.where, error), now_ms)
@@ -385,20 +349,15 @@ class Connection:
             self.lose(failures.broken(self.where, error), now_ms)
 
     def _setup_failed(self, failure: KafkaError, now_ms: float) -> None:
-        """This address failed: try the host's next one, if there is one."""
+        """This address failed: try the host's next one, or give up until after the back-off."""
         self._note_failure(failure)
         if self._addresses:
             self._drop_transport()
             self._open_next_address(now_ms)
-        else:
-            self._give_up(failure, now_ms)
-
-    def _give_up(self, failure: KafkaError, now_ms: float) -> None:
-        """The attempt failed. Whoever queues is told, and may turn to another node."""
-        self._note_failure(failure)
+            return
         self.disconnect(now_ms)
         self._failures += 1
-        self._fail_queue(failure)
+        self._fail_queue(failure)  # so that whoever queues can turn to another node
 
     def lose(self, error: KafkaError, now_ms: float) -> None:
         """The connection is of no use any more. Requests that have not left stay queued."""
@@ -439,22 +398,13 @@ class Connection:
             self._finish(self.queue.popleft().unsent, error)
 
     def _note_failure(self, error: KafkaError) -> None:
-        # A broker that stays away is reported once, not at every attempt.
-        level = logging.DEBUG if self.last_failure == error else logging.WARNING
+        # A broker that stays away is reported once, not at every attempt; and one that closes
+        # a connection which nobody uses does nothing unusual.
+        expected = self.last_failure == error or (self.is_ready and not self.is_in_use)
+        level = logging.DEBUG if expected else logging.WARNING
         logger.log(level, "Broker %d: %s", self.broker.node_id, error)
         self.last_failure = error
 
     def _become(self, state: ConnectionState) -> None:
-        assert state in self.TRANSITIONS[self.state], f"{self.state} to {state}"
+        assert state in TRANSITIONS[self.state], f"{self.state} to {state}"
         self.state = state
-
-
-def _decode_response(entry: InFlightRequest, frame: memoryview) -> Message:
-    body = _CORRELATION_ID_BYTES
-    if response_header_version(entry.response_class, entry.version) > 0:
-        # Tagged fields follow; a zero byte says that there are none.
-        if len(frame) > body and frame[body] == 0:
-            body += 1
-        else:
-            body = ResponseHeader.decode_from(frame, 0, 1)[1]
-    return entry.response_class.decode(frame[body:], entry.version)

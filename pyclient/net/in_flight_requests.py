@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from pyclient.net.request_manager import UnsentRequest
+from pyclient.protocol.frame import LENGTH
+from pyclient.protocol.header import ResponseHeader, response_header_version
 from pyclient.protocol.schema import Message
 
 
@@ -38,6 +40,23 @@ class InFlightRequest:
         self.version = -1
         self.response_class: type[Message] = Message
         self.last_part = 0
+
+    def decode_response(self, frame: memoryview) -> Message:
+        """Read the response, header and all.
+
+        Raises:
+            ProtocolError: it is none to this request.
+        """
+        body = LENGTH.size  # of the correlation id, which brought it here
+        if response_header_version(self.response_class, self.version) > 0:
+            # Tagged fields follow; a zero byte says that there are none.
+            if len(frame) > body and frame[body] == 0:
+                body += 1
+            else:
+                body = ResponseHeader.decode_from(frame, 0, 1)[1]
+        # Bytes behind the message are left alone, as Java's client does: librdkafka's mock
+        # broker ends its Metadata responses with one too many.
+        return self.response_class.decode_from(frame, body, self.version)[0]
 
     def __repr__(self) -> str:
         return f"{type(self.unsent.request).__name__} v{self.version} #{self.correlation_id}"

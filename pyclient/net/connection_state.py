@@ -1,0 +1,40 @@
+"""The states of a connection, and which may follow which: the whole machine is this table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+
+
+class ConnectionState(Enum):
+    """Where a connection stands."""
+
+    DISCONNECTED = auto()
+    RESOLVING = auto()
+    CONNECTING = auto()
+    CHECKING_API_VERSIONS = auto()
+    READY = auto()
+
+
+TRANSITIONS: Final[Mapping[ConnectionState, frozenset[ConnectionState]]] = {
+    ConnectionState.DISCONNECTED: frozenset({ConnectionState.RESOLVING}),
+    ConnectionState.RESOLVING: frozenset(
+        {ConnectionState.CONNECTING, ConnectionState.DISCONNECTED}
+    ),
+    ConnectionState.CONNECTING: frozenset(
+        {
+            ConnectionState.CHECKING_API_VERSIONS,
+            ConnectionState.CONNECTING,  # the host's next address
+            ConnectionState.DISCONNECTED,
+        }
+    ),
+    ConnectionState.CHECKING_API_VERSIONS: frozenset(
+        {
+            ConnectionState.READY,
+            ConnectionState.CONNECTING,  # the host's next address
+            ConnectionState.DISCONNECTED,
+        }
+    ),
+    ConnectionState.READY: frozenset({ConnectionState.DISCONNECTED}),
+}
