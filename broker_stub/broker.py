@@ -1,0 +1,265 @@
+"""A broker with its threads: started, stopped, killed and started again in a test's process.
+
+Three threads touch it: the caller's (these methods), the serving one (the node and all in it),
+and the background one (fsync, deletion). Another thread's work reaches the node by `call`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+from typing import Self, TypeVar
+
+from broker_stub.background import run
+from broker_stub.config import BrokerConfig
+from broker_stub.log.background import BackgroundThread
+from broker_stub.metadata.image import Endpoint
+from broker_stub.metadata.topics import NewTopic, PlannedTopic
+from broker_stub.node import Node
+from broker_stub.server import Server
+from pyclient.clock import Clock, ManualClock, SystemClock
+from pyclient.entropy import Entropy
+from pyclient.errors import BrokerResponseError, IllegalStateError
+
+Result = TypeVar("Result")
+
+# An address, not a name: some clients resolve localhost to ::1 and find nobody there.
+_HOST = "127.0.0.1"
+_LISTENER = "PLAINTEXT"
+
+
+class Broker:
+    """A one-node Kafka broker in this process.
+
+    Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes; `kill`
+    and `restart` leave it. With a `ManualClock`, time passes when the test says so.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        port: int = 0,
+        config: Mapping[str, object] | None = None,
+        clock: Clock | None = None,
+        *,
+        host: str = _HOST,
+    ) -> None:
+        """Prepare a broker; `start` or a `with` block runs it.
+
+        Args:
+            data_dir: where the data is, and stays.
+            port: the port to serve on; 0 takes a free one, and keeps it over restarts.
+            config: options by Kafka's names (`{"num.partitions": 3}`).
+            clock: the time; the machine's own by default.
+            host: the address to listen on and to give to clients.
+
+        Raises:
+            KafkaConfigurationError: an option is unknown, or has a value that is not allowed.
+        """
+        self._config = BrokerConfig(config)
+        self._clock = clock or SystemClock()
+        self._entropy = Entropy()
+        self._data_dir = None if data_dir is None else Path(data_dir)
+        self._temporary: Path | None = None
+        self._endpoint = Endpoint(_LISTENER, host, port)
+        self._run: _Run | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it serves on; known from the first start on."""
+        return self._endpoint.port
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients, as in `127.0.0.1:9092`."""
+        return f"{self._endpoint.host}:{self._endpoint.port}"
+
+    @property
+    def data_dir(self) -> Path | None:
+        """Where the data is; a temporary folder from the first start on, if none was given."""
+        return self._data_dir or self._temporary
+
+    @property
+    def running(self) -> bool:
+        """Whether it has been started, and not stopped or killed since."""
+        return self._run is not None
+
+    def start(self) -> Self:
+        """Recover what is on disk, and serve.
+
+        Raises:
+            PortInUseError: another process has the port.
+            KafkaStorageError: the folder can't be used: locked, of another cluster, damaged.
+            IllegalStateError: it runs already.
+        """
+        if self._run is not None:
+            raise IllegalStateError("the broker runs already")
+        if self._data_dir is None and self._temporary is None:
+            self._temporary = self._make_temporary_folder()
+        folder = self._data_dir or self._temporary
+        assert folder is not None
+        self._run = _Run(self._config, folder, self._clock, self._entropy, self._endpoint)
+        self._endpoint = self._run.endpoint
+        atexit.register(self.stop)
+        return self
+
+    def stop(self) -> None:
+        """Stop cleanly, and remove the temporary folder. Does nothing if it does not run."""
+        self._end(_Run.stop)
+        if self._temporary is not None:
+            import shutil
+
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def kill(self) -> None:
+        """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them."""
+        self._end(_Run.kill)
+
+    def restart(self) -> None:
+        """Stop cleanly if it runs, then start on the same port with the same data."""
+        self._end(_Run.stop)
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self if self.running else self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def call(self, function: Callable[[Node], Result]) -> Result:
+        """Run `function(node)` on the serving thread, and return what it returns.
+
+        Raises:
+            IllegalStateError: the broker does not run.
+        """
+        return self._running().call(function)
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Create a topic, and return when clients see it.
+
+        Raises:
+            TopicExistsError, InvalidTopicError, InvalidConfigurationError, ...: as the broker
+                would answer a client.
+        """
+        run = self._running()
+        configs = {key: _text(value) for key, value in (config or {}).items()}
+        topic = NewTopic(name, partitions=partitions, configs=configs)
+        finished = Event()
+        results: list[PlannedTopic | BrokerResponseError] = []
+
+        def created(outcome: list[PlannedTopic | BrokerResponseError]) -> None:
+            results.extend(outcome)
+            finished.set()
+
+        run.call(lambda node: node.controller.create_topics([topic], created))
+        finished.wait()
+        (result,) = results
+        if isinstance(result, BrokerResponseError):
+            raise result
+
+    def _running(self) -> _Run:
+        if self._run is None:
+            raise IllegalStateError("the broker does not run")
+        return self._run
+
+    def _end(self, how: Callable[[_Run], None]) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            atexit.unregister(self.stop)
+            how(run)
+
+    def _make_temporary_folder(self) -> Path:
+        # By hand: importing tempfile takes longer than the rest of the start.
+        parent = Path(os.environ.get("TMPDIR", "/tmp"))
+        folder = parent / f"broker_stub-{self._entropy.random_bytes(8).hex()}"
+        folder.mkdir(mode=0o700)
+        return folder
+
+
+class _Run:
+    """One life of a broker: from a start to the next stop or kill."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        data_dir: Path,
+        clock: Clock,
+        entropy: Entropy,
+        endpoint: Endpoint,
+    ) -> None:
+        self._clock = clock
+        self._server = Server(clock)
+        try:
+            (self.endpoint,) = self._server.listen([endpoint])
+            self._node = Node(config, data_dir, clock=clock, entropy=entropy, background=self)
+            self._node.open([self.endpoint])
+        except BaseException:
+            self._server.stop()
+            raise
+        self._background = BackgroundThread(self._node.logs)
+        self._background.start()
+        self._server.start(self._node)
+        if isinstance(clock, ManualClock):
+            clock.on_advance(self._on_clock_advanced)
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """The node's background: work goes to its thread, and its outcome comes back."""
+        self._background.submit(lambda: self._server.call_soon(partial(done, run(work))))
+
+    def call(self, function: Callable[[Node], Result]) -> Result:
+        """Run a function on the serving thread."""
+        finished = Event()
+        outcome: list[Result] = []
+        failure: list[BaseException] = []
+
+        def call() -> None:
+            try:
+                outcome.append(function(self._node))
+            except BaseException as error:  # noqa: BLE001  raised again on the caller's thread
+                failure.append(error)
+            finished.set()
+
+        self._server.call_soon(call)
+        finished.wait()
+        if failure:
+            raise failure[0]
+        return outcome[0]
+
+    def stop(self) -> None:
+        """End the threads, then leave the disk as a clean start wants it."""
+        self._end_threads()
+        self._node.close()
+
+    def kill(self) -> None:
+        """End the threads, and write nothing more."""
+        self._end_threads()
+        self._node.abandon()
+
+    def _end_threads(self) -> None:
+        if isinstance(self._clock, ManualClock):
+            self._clock.forget(self._on_clock_advanced)
+        self._server.stop()
+        self._background.stop()
+
+    def _on_clock_advanced(self) -> None:
+        self._server.wake()
+        self._background.wake()
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)

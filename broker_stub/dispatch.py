@@ -1,0 +1,227 @@
+"""From a request's bytes to its handler, and from its response back to bytes.
+
+Header, version check, decoding, the handler, encoding; and around the handler the interceptors,
+through which tests watch requests and inject faults. No API's behaviour is in here: that is
+`handlers/`, one file each. Serving thread only.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from broker_stub import diagnostics
+from broker_stub.handlers import SERVED
+from broker_stub.request import HANG_UP, ConnectionContext, Parked, Reply, RequestContext
+from pyclient.errors import BrokerResponseError, ProtocolError, UnknownServerError
+from pyclient.protocol.frame import response_frame
+from pyclient.protocol.header import RequestHeader, request_header_version
+from pyclient.protocol.primitives import Part, part_length
+from pyclient.protocol.registry import ApiVersionRange, module_name, request_class
+from pyclient.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
+_API_VERSIONS: Final = 18
+
+
+class CloseConnection(Exception):
+    """A handler's verdict that the client gets no answer, and the connection is closed."""
+
+
+class Intervention(NamedTuple):
+    """What an interceptor wants done to one request."""
+
+    request: Message | None = None
+    """Handle this request in place of the one that came (`on_request` only)."""
+    response: Message | None = None
+    """Answer this. From `on_request`: the handler does not run."""
+    delay_ms: float = 0
+    """Hold the answer back for so long (`on_response` only)."""
+    close: bool = False
+    """Hang up, without an answer."""
+    cut_after_bytes: int | None = None
+    """Write so many bytes of the answer, then hang up (`on_response` only)."""
+
+
+class Interceptor(Protocol):
+    """Sees every request before its handler and every response before it is encoded."""
+
+    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
+        """The APIs and versions to serve: the argument, or less of it."""
+
+    def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
+        """A request came, and nothing has been done about it yet."""
+
+    def on_response(
+        self, request: Message, response: Message | None, context: RequestContext
+    ) -> Intervention | None:
+        """A request was carried out; None where it gets no response."""
+
+
+def refusal(request: Message, error: BrokerResponseError) -> Message | None:
+    """The response that fails a whole request; None if it gets none (acks=0)."""
+    assert request.api_key is not None
+    refused: Message | None = _handler_module(request.api_key).refuse(request, error)
+    return refused
+
+
+def _handler_module(api_key: int) -> Any:
+    """The handler of an API, imported on its first request: start-up pays for none."""
+    module = _modules.get(api_key)
+    if module is None:
+        module = import_module(f"broker_stub.handlers.{module_name(api_key)}")
+        _modules[api_key] = module
+    return module
+
+
+_modules: dict[int, Any] = {}
+
+
+class Dispatcher:
+    """Carries out one request after another on a node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.interceptors: list[Interceptor] = []
+
+    def served(self) -> Mapping[int, ApiVersionRange]:
+        """The APIs and versions that are served at this moment."""
+        served: Mapping[int, ApiVersionRange] = SERVED
+        for interceptor in self.interceptors:
+            served = interceptor.served(served)
+        return served
+
+    def dispatch(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
+        """Carry out the request in `frame` (without its length)."""
+        try:
+            request, context = self._decode(frame, connection)
+        except (CloseConnection, ProtocolError) as error:
+            diagnostics.warn("%s: closing the connection: %s", connection.connection_id, error)
+            return HANG_UP
+        if request is None:
+            return self._unsupported_api_versions(context)
+        for interceptor in self.interceptors:
+            intervention = interceptor.on_request(request, context)
+            if intervention is None:
+                continue
+            if intervention.close:
+                return HANG_UP
+            if intervention.response is not None:
+                return self._finish(request, context, intervention.response)
+            request = intervention.request or request
+        return self._carry_out(request, context)
+
+    def _decode(
+        self, frame: memoryview, connection: ConnectionContext
+    ) -> tuple[Message | None, RequestContext]:
+        """The request and its context; no request if it is an unknown version of ApiVersions."""
+        if len(frame) < _HEAD.size:
+            raise ProtocolError(f"a request of {len(frame)} bytes has no header")
+        api_key, version, correlation_id = _HEAD.unpack_from(frame)
+        versions = self.served().get(api_key)
+        if versions is None or not versions.lowest <= version <= versions.highest:
+            if api_key == _API_VERSIONS and versions is not None:
+                return None, RequestContext(api_key, 0, correlation_id, None, connection)
+            raise CloseConnection(f"API key {api_key} version {version} is not served")
+        declared = request_class(api_key)
+        header_version = request_header_version(declared, version)
+        header, position = RequestHeader.decode_from(frame, 0, header_version)
+        request, _ = declared.decode_from(frame, position, version)
+        context = RequestContext(api_key, version, correlation_id, header.client_id, connection)
+        return request, context
+
+    def _unsupported_api_versions(self, context: RequestContext) -> Reply:
+        # The client can't know yet what we speak: it is told, in the version that all can read.
+        response = _handler_module(_API_VERSIONS).unsupported_version(self.served())
+        return Reply(response_frame(response, 0, context.correlation_id))
+
+    def _carry_out(self, request: Message, context: RequestContext) -> Reply | Parked[Reply]:
+        answer: Message | Parked[Any] | None
+        try:
+            answer = _handler_module(context.api_key).handle(self._node, request, context)
+        except CloseConnection as error:
+            diagnostics.warn(
+                "%s: closing the connection: %s", context.connection.connection_id, error
+            )
+            return HANG_UP
+        except BrokerResponseError as error:
+            return self._refuse(request, context, error)
+        except Exception as error:  # noqa: BLE001  logged, and answered as an error
+            diagnostics.exception("%s failed", type(request).__name__)
+            return self._refuse(request, context, UnknownServerError(repr(error)))
+        if not isinstance(answer, Parked):
+            return self._finish(request, context, answer)
+        reply: Parked[Reply] = Parked(on_abandoned=answer.abandon)
+        answer.deliver_to(lambda later: _settle(reply, self._finish(request, context, later)))
+        return reply
+
+    def _refuse(
+        self, request: Message, context: RequestContext, error: BrokerResponseError
+    ) -> Reply | Parked[Reply]:
+        refused = refusal(request, error)
+        # Where no answer is awaited, hanging up is the only way left to tell.
+        return HANG_UP if refused is None else self._finish(request, context, refused)
+
+    def _finish(
+        self, request: Message, context: RequestContext, response: Message | None
+    ) -> Reply | Parked[Reply]:
+        delay_ms = 0.0
+        cut_after_bytes = None
+        for interceptor in self.interceptors:
+            intervention = interceptor.on_response(request, response, context)
+            if intervention is None:
+                continue
+            if intervention.close:
+                return HANG_UP
+            response = intervention.response or response
+            delay_ms = max(delay_ms, intervention.delay_ms)
+            cut_after_bytes = intervention.cut_after_bytes
+        reply = _encode(response, context)
+        if cut_after_bytes is not None:
+            reply = Reply(_cut(reply.parts, cut_after_bytes), close=True)
+        if delay_ms > 0:
+            delayed: Parked[Reply] = Parked()
+            timer = self._node.timers.after(delay_ms, partial(delayed.answer, reply))
+            delayed.on_abandoned = timer.cancel
+            return delayed
+        return reply
+
+
+def _encode(response: Message | None, context: RequestContext) -> Reply:
+    if response is None:
+        return Reply([])
+    try:
+        return Reply(response_frame(response, context.api_version, context.correlation_id))
+    except ProtocolError:
+        # A handler's mistake, not the client's: but whatever it waits for, this was not it.
+        diagnostics.exception("%s can't be encoded", type(response).__name__)
+        return HANG_UP
+
+
+def _settle(parked: Parked[Reply], reply: Reply | Parked[Reply]) -> None:
+    if isinstance(reply, Parked):
+        parked.on_abandoned = reply.abandon
+        reply.deliver_to(parked.answer)
+    else:
+        parked.answer(reply)
+
+
+def _cut(parts: list[Part], length: int) -> list[Part]:
+    """The first `length` bytes of a frame."""
+    kept: list[Part] = []
+    for part in parts:
+        if length <= 0:
+            break
+        size = part_length(part)
+        if size > length:
+            read: Callable[[], bytes] = getattr(part, "read", lambda piece=part: bytes(piece))
+            part = read()[:length]
+        kept.append(part)
+        length -= size
+    return kept

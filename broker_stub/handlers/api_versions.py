@@ -1,0 +1,64 @@
+"""ApiVersions (API key 18), versions 0-4.
+
+Lists the APIs of `SERVED`, less what an interceptor hides. An unknown version is answered in
+version 0 with error 35 and the list, so that the client can try again with one of ours; an
+empty list would be an error for franz-go. No features are finalized: clients read
+`transaction.version` 2 as a promise that Produce 12 and EndTxn 5 keep.
+
+KIP-511: name and version of the client software must look like ones, from version 3 on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
+from pyclient.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from pyclient.protocol.registry import ApiVersionRange
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+# Older librdkafka releases turn compression off where Produce does not start at 0, though they
+# never send it: Apache Kafka advertises 0 and serves 3, too.
+_ADVERTISED_LOWEST: Final = {0: 0}
+
+
+def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    """Tell what is served."""
+    if context.api_version >= 3:
+        software = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(text) for text in software):
+            raise InvalidRequestError("client software name or version is malformed")
+        context.connection.client_software = software
+    return ApiVersionsResponse(api_keys=_listed(node.dispatcher.served()))
+
+
+def refuse(request: ApiVersionsRequest, error: BrokerResponseError) -> ApiVersionsResponse:  # noqa: ARG001
+    """Fail, without a list."""
+    return ApiVersionsResponse(error_code=error.code)
+
+
+def unsupported_version(served: Mapping[int, ApiVersionRange]) -> ApiVersionsResponse:
+    """The answer to a version that is not served, for version 0."""
+    return ApiVersionsResponse(error_code=UnsupportedVersionError.code, api_keys=_listed(served))
+
+
+def _listed(served: Mapping[int, ApiVersionRange]) -> list[ApiVersion]:
+    return [
+        ApiVersion(
+            api_key=api_key,
+            min_version=_ADVERTISED_LOWEST.get(api_key, versions.lowest),
+            max_version=versions.highest,
+        )
+        for api_key, versions in sorted(served.items())
+    ]

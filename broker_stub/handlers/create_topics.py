@@ -1,0 +1,99 @@
+"""CreateTopics (API key 19), versions 2-7.
+
+Answers when the topics are in the metadata log and visible to everybody. Counts of -1 mean the
+broker's defaults (4+ by the protocol; accepted always), a list of assignments takes their place.
+`validate_only` checks and creates nothing. A name twice in one request: INVALID_REQUEST for it.
+From version 5 on the topic's configuration comes back, from 7 on its id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker_stub.config_entries import topic_entries
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.topics import NewTopic, PlannedTopic
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+from pyclient.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: CreateTopicsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> Parked[CreateTopicsResponse]:
+    """Create the topics."""
+    times = Counter(topic.name for topic in request.topics)
+    once = [topic for topic in request.topics if times[topic.name] == 1]
+    repeated = [
+        _failed(name, InvalidRequestError(f"the topic {name!r} is in the request twice"))
+        for name, count in times.items()
+        if count > 1
+    ]
+    parked: Parked[CreateTopicsResponse] = Parked()
+
+    def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
+        answered = [
+            _result(node, topic.name, result) for topic, result in zip(once, results, strict=True)
+        ]
+        parked.answer(CreateTopicsResponse(topics=answered + repeated))
+
+    node.controller.create_topics(
+        [_new_topic(topic) for topic in once], created, validate_only=request.validate_only
+    )
+    return parked
+
+
+def refuse(request: CreateTopicsRequest, error: BrokerResponseError) -> CreateTopicsResponse:
+    """Fail every topic."""
+    return CreateTopicsResponse(topics=[_failed(topic.name, error) for topic in request.topics])
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments={one.partition_index: one.broker_ids for one in topic.assignments},
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _result(
+    node: Node, name: str, result: PlannedTopic | BrokerResponseError
+) -> CreatableTopicResult:
+    if isinstance(result, BrokerResponseError):
+        return _failed(name, result)
+    return CreatableTopicResult(
+        name=name,
+        topic_id=result.topic_id,
+        error_message=None,
+        num_partitions=len(result.replicas),
+        replication_factor=result.replication_factor,
+        configs=[
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+            )
+            for entry in topic_entries(node.config, result.configs)
+        ],
+    )
+
+
+def _failed(name: str, error: BrokerResponseError) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=error.code, error_message=message_of(error), configs=None
+    )

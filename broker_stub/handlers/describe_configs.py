@@ -1,0 +1,106 @@
+"""DescribeConfigs (API key 32), versions 1-4.
+
+Topics (2) and brokers (4; an empty name is the cluster-wide default, which has no entries here).
+Values come with their source: set for the topic, in the broker's configuration, or the default;
+synonyms and documentation on request. Other resources: INVALID_REQUEST.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.config_entries import ConfigEntry, broker_entries, topic_entries
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from broker_stub.metadata.topics import check_name
+from broker_stub.request import RequestContext
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidRequestError,
+    UnknownTopicOrPartitionError,
+)
+from pyclient.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: DescribeConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeConfigsResponse:
+    """Describe the configuration of each resource."""
+
+    def describe(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        try:
+            entries = _entries(node, resource)
+        except BrokerResponseError as error:
+            return _failed(resource, error)
+        wanted = resource.configuration_keys
+        return DescribeConfigsResult(
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=[
+                _shown(entry, request)
+                for entry in entries
+                # Null asks for all; so does an empty list, which is what kafka-python sends.
+                if not wanted or entry.name in wanted
+            ],
+        )
+
+    return DescribeConfigsResponse(results=[describe(one) for one in request.resources])
+
+
+def refuse(request: DescribeConfigsRequest, error: BrokerResponseError) -> DescribeConfigsResponse:
+    """Fail every resource."""
+    return DescribeConfigsResponse(results=[_failed(one, error) for one in request.resources])
+
+
+def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]:
+    name = resource.resource_name
+    if resource.resource_type == TOPIC_RESOURCE:
+        check_name(name)
+        if node.image.topic(name) is None:
+            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
+        return topic_entries(node.config, node.image.topic_config(name))
+    if resource.resource_type == BROKER_RESOURCE:
+        if name == "":
+            return []
+        if name != str(node.node_id):
+            raise InvalidRequestError(f"this is broker {node.node_id}, not {name!r}")
+        return broker_entries(node.config)
+    raise InvalidRequestError(f"resources of type {resource.resource_type} have no configuration")
+
+
+def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        synonyms=[
+            DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source)
+            for one in synonyms
+        ],
+        config_type=entry.wire_type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+def _failed(resource: DescribeConfigsResource, error: BrokerResponseError) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error.code,
+        error_message=message_of(error),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,110 @@
+"""FindCoordinator (API key 10), versions 0-6.
+
+The coordinator of a group is the leader of its partition of `__consumer_offsets`, which is
+created by the first who asks. Transactional ids (key type 1) and share groups (2) have no
+coordinator here: UNSUPPORTED_VERSION, which clients take as final.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker_stub.coordinator.group_log import partition_for_group
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.image import CONSUMER_OFFSETS, TopicImage
+from broker_stub.metadata.topics import PlannedTopic
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import (
+    BrokerResponseError,
+    CoordinatorNotAvailableError,
+    UnsupportedVersionError,
+)
+from pyclient.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_GROUP: Final = 0
+_KEY_TYPES: Final = {1: "transactional ids", 2: "share groups"}
+_MANY_FROM: Final = 4
+
+
+def handle(
+    node: Node, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse | Parked[FindCoordinatorResponse]:
+    """Find the coordinators."""
+    if request.key_type != _GROUP:
+        kind = _KEY_TYPES.get(request.key_type, f"keys of type {request.key_type}")
+        raise UnsupportedVersionError(f"this broker has no coordinator for {kind}")
+    topic = node.image.topic(CONSUMER_OFFSETS)
+    if topic is not None:
+        return _found(node, request, context, topic)
+    parked: Parked[FindCoordinatorResponse] = Parked()
+
+    def created(_results: list[PlannedTopic | BrokerResponseError]) -> None:
+        # Whether by this request or by one just before it: what counts is that it is there.
+        topic = node.image.topic(CONSUMER_OFFSETS)
+        if topic is None:
+            missing = CoordinatorNotAvailableError("__consumer_offsets can't be created")
+            parked.answer(refuse(request, missing))
+        else:
+            parked.answer(_found(node, request, context, topic))
+
+    node.controller.create_topics([node.offsets_topic()], created)
+    return parked
+
+
+def refuse(request: FindCoordinatorRequest, error: BrokerResponseError) -> FindCoordinatorResponse:
+    """Fail every key, in the place that the version has for it."""
+    if request.coordinator_keys:
+        return FindCoordinatorResponse(
+            coordinators=[_failed(key, error) for key in request.coordinator_keys]
+        )
+    return FindCoordinatorResponse(
+        error_code=error.code, error_message=message_of(error), node_id=-1, port=-1
+    )
+
+
+def _found(
+    node: Node, request: FindCoordinatorRequest, context: RequestContext, topic: TopicImage
+) -> FindCoordinatorResponse:
+    keys = request.coordinator_keys if context.api_version >= _MANY_FROM else [request.key]
+    coordinators = [_coordinator(node, key, context.connection.listener, topic) for key in keys]
+    if context.api_version >= _MANY_FROM:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (one,) = coordinators
+    return FindCoordinatorResponse(
+        error_code=one.error_code,
+        error_message=one.error_message,
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
+    )
+
+
+def _coordinator(node: Node, key: str, listener: str, topic: TopicImage) -> Coordinator:
+    leader = topic.partitions[partition_for_group(key, len(topic.partitions))].leader
+    for broker, endpoint in node.brokers(listener):
+        if broker.broker_id == leader:
+            return Coordinator(
+                key=key,
+                node_id=leader,
+                host=endpoint.host,
+                port=endpoint.port,
+                error_message=None,
+            )
+    return _failed(key, CoordinatorNotAvailableError())
+
+
+def _failed(key: str, error: BrokerResponseError) -> Coordinator:
+    return Coordinator(
+        key=key,
+        node_id=-1,
+        port=-1,
+        error_code=error.code,
+        error_message=message_of(error),
+    )

@@ -1,0 +1,48 @@
+"""InitProducerId (API key 22), versions 0-5.
+
+Every idempotent producer gets an id of its own, at epoch 0, from blocks that the metadata log
+hands out; an id that the client had before (3+) is not continued, as Kafka does it for producers
+without a transactional id. Transactional ids: UNSUPPORTED_VERSION, they have no coordinator here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import BrokerResponseError, UnsupportedVersionError
+from pyclient.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: InitProducerIdRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
+    """Give the producer an id."""
+    if request.transactional_id is not None:
+        raise UnsupportedVersionError("this broker has no transaction coordinator")
+    parked: Parked[InitProducerIdResponse] = Parked()
+
+    def given(result: int | BrokerResponseError) -> None:
+        if isinstance(result, BrokerResponseError):
+            parked.answer(refuse(request, result))
+        else:
+            parked.answer(InitProducerIdResponse(producer_id=result, producer_epoch=0))
+
+    node.producer_ids.next(given)
+    return parked
+
+
+def refuse(
+    request: InitProducerIdRequest,  # noqa: ARG001
+    error: BrokerResponseError,
+) -> InitProducerIdResponse:
+    """Fail."""
+    return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)

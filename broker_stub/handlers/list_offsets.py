@@ -1,0 +1,100 @@
+"""ListOffsets (API key 2), versions 1-10.
+
+Which offset belongs to a timestamp: -1 the end (the high watermark, or the last stable offset
+for readers of committed records), -2 the start, -3 the record with the largest timestamp (7+),
+-4 the start of what is on this broker (8+: the start, as nothing is tiered), -5 the end of what
+is tiered (9+: none). Any other timestamp: the first record at or after it, -1 if there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker_stub.replica.partition import Partition
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, UnsupportedVersionError
+from pyclient.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
+_SINCE: Final = {_MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9}
+_READ_COMMITTED: Final = 1
+
+
+def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    """Look the offsets up."""
+    committed_only = request.isolation_level == _READ_COMMITTED
+
+    def look_up(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        try:
+            if context.api_version < _SINCE.get(asked.timestamp, 0):
+                raise UnsupportedVersionError()
+            partition = node.replicas.partition(topic, asked.partition_index)
+            partition.check_leader(asked.current_leader_epoch)
+            found = _look_up(partition, asked.timestamp, committed_only=committed_only)
+        except BrokerResponseError as error:
+            return _failed(asked, error)
+        found.partition_index = asked.partition_index
+        return found
+
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[look_up(topic.name, one) for one in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: ListOffsetsRequest, error: BrokerResponseError) -> ListOffsetsResponse:
+    """Fail every partition."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[_failed(one, error) for one in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _failed(
+    asked: ListOffsetsPartition, error: BrokerResponseError
+) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index, error_code=error.code
+    )
+
+
+def _look_up(
+    partition: Partition, timestamp: int, *, committed_only: bool
+) -> ListOffsetsPartitionResponse:
+    end = partition.readable_end(committed_only=committed_only)
+    if timestamp == _LATEST:
+        return ListOffsetsPartitionResponse(offset=end, leader_epoch=partition.leader_epoch)
+    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        start = partition.log_start_offset
+        return ListOffsetsPartitionResponse(
+            offset=start, leader_epoch=partition.log.leader_epochs.epoch_for(start)
+        )
+    if timestamp == _LATEST_TIERED:
+        return ListOffsetsPartitionResponse()
+    if timestamp == _MAX_TIMESTAMP:
+        found = partition.log.max_timestamp()
+    else:
+        found = partition.log.lookup_timestamp(timestamp)
+    # What lies behind the reader's end is not there for it yet.
+    if found is None or found.offset >= end:
+        return ListOffsetsPartitionResponse()
+    return ListOffsetsPartitionResponse(
+        timestamp=found.timestamp_ms, offset=found.offset, leader_epoch=found.leader_epoch
+    )

@@ -1,0 +1,218 @@
+"""The controller: decides about changes to the cluster, and is the one writer of their log.
+
+A change is decided against the image, appended, synced off the serving thread, and only then
+applied and answered: nobody sees what a power cut could take back. Changes take turns, so each
+is decided against the outcome of the one before. Serving thread only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from broker_stub import diagnostics
+from broker_stub.background import Background
+from broker_stub.config import BrokerConfig
+from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
+from broker_stub.metadata.log import LoggedRecord, MetadataLog
+from broker_stub.metadata.topics import NewTopic, PlannedTopic, plan_topic
+from pyclient.entropy import Entropy
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidTopicError,
+    KafkaStorageError,
+    UnknownTopicIdError,
+)
+from pyclient.protocol.messages.metadata_records import (
+    BrokerEndpoint,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+)
+from pyclient.protocol.primitives import Uuid
+from pyclient.protocol.schema import Message
+
+PRODUCER_ID_BLOCK: Final = 1000
+
+
+class _Change(NamedTuple):
+    decide: Callable[[], Sequence[Message]]
+    done: Callable[[BrokerResponseError | None], None]
+
+
+class Controller:
+    """Decides, logs and applies changes, one after another."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        directory_id: Uuid,
+        config: BrokerConfig,
+        image: ClusterImage,
+        log: MetadataLog,
+        background: Background,
+        entropy: Entropy,
+    ) -> None:
+        self._node_id = node_id
+        self._directory_id = directory_id
+        self._config = config
+        self._image = image
+        self._log = log
+        self._background = background
+        self._entropy = entropy
+        self._waiting: deque[_Change] = deque()
+        self._busy = False
+        self._failure: KafkaStorageError | None = None
+
+    def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
+        """Tell the cluster that this broker serves, and where. Before serving: nothing waits."""
+        record = RegisterBrokerRecord(
+            broker_id=self._node_id,
+            incarnation_id=self._entropy.uuid(),
+            broker_epoch=-1,
+            end_points=[
+                BrokerEndpoint(name=one.listener, host=one.host, port=one.port) for one in endpoints
+            ],
+            rack=rack,
+            fenced=False,
+            log_dirs=[self._directory_id],
+        )
+        # Not synced: every start registers anew, so nothing is lost with it.
+        self._apply(self._log.append([record]))
+
+    def create_topics(
+        self,
+        topics: Sequence[NewTopic],
+        done: Callable[[list[PlannedTopic | BrokerResponseError]], None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Create what keeps to the rules; one result per topic, in order."""
+        results: list[PlannedTopic | BrokerResponseError] = []
+
+        def decide() -> list[Message]:
+            records: list[Message] = []
+            claimed: dict[str, str] = {}  # by this very request
+            for topic in topics:
+                try:
+                    planned = self._plan(topic, claimed)
+                except BrokerResponseError as error:
+                    results.append(error)
+                else:
+                    results.append(planned)
+                    records += planned.records(self._directory_id)
+            return [] if validate_only else records
+
+        self._change(decide, lambda error: done(_failed(results, error, len(topics))))
+
+    def delete_topics(
+        self,
+        topic_ids: Sequence[Uuid],
+        done: Callable[[list[Uuid | BrokerResponseError]], None],
+    ) -> None:
+        """Delete the topics of these ids; the id comes back for each that is gone."""
+        results: list[Uuid | BrokerResponseError] = []
+
+        def decide() -> list[Message]:
+            records: list[Message] = []
+            for topic_id in topic_ids:
+                # Asked again here: another change may have deleted it in the meantime.
+                if self._image.topic_by_id(topic_id) is None:
+                    results.append(UnknownTopicIdError())
+                else:
+                    results.append(topic_id)
+                    records.append(RemoveTopicRecord(topic_id=topic_id))
+            return records
+
+        self._change(decide, lambda error: done(_failed(results, error, len(topic_ids))))
+
+    def allocate_producer_ids(self, done: Callable[[range | BrokerResponseError], None]) -> None:
+        """A block of producer ids that nobody had before."""
+        block = range(0)
+
+        def decide() -> list[Message]:
+            nonlocal block
+            first = self._image.next_producer_id
+            block = range(first, first + PRODUCER_ID_BLOCK)
+            return [
+                ProducerIdsRecord(
+                    broker_id=self._node_id,
+                    broker_epoch=self._image.brokers[self._node_id].epoch,
+                    next_producer_id=block.stop,
+                )
+            ]
+
+        self._change(decide, lambda error: done(block if error is None else error))
+
+    def _plan(self, topic: NewTopic, claimed: dict[str, str]) -> PlannedTopic:
+        key = collision_key(topic.name)
+        if key in claimed:
+            raise InvalidTopicError(f"the topic {topic.name!r} collides with {claimed[key]!r}")
+        planned = plan_topic(
+            topic,
+            topic_id=self._entropy.uuid(),
+            image=self._image,
+            config=self._config,
+            start=self._entropy.below(1 << 16),
+        )
+        claimed[key] = topic.name
+        return planned
+
+    def _change(
+        self,
+        decide: Callable[[], Sequence[Message]],
+        done: Callable[[BrokerResponseError | None], None],
+    ) -> None:
+        self._waiting.append(_Change(decide, done))
+        if not self._busy:
+            self._next()
+
+    def _next(self) -> None:
+        while self._waiting and not self._busy:
+            change = self._waiting.popleft()
+            if self._failure is not None:
+                change.done(self._failure)
+                continue
+            records = change.decide()
+            if not records:
+                change.done(None)
+                continue
+            try:
+                logged = self._log.append(records)
+            except BrokerResponseError as error:
+                change.done(error)
+                continue
+            self._busy = True
+            self._sync(change, logged)
+
+    def _sync(self, change: _Change, logged: list[LoggedRecord]) -> None:
+        def synced(error: Exception | None) -> None:
+            self._busy = False
+            if error is not None:
+                # Whether the change is on the disk can't be known any more, and the kernel
+                # may have dropped its pages: nothing more is written until a restart reads
+                # what is there.
+                diagnostics.warn("the metadata log can't be synced: %s", error)
+                self._failure = KafkaStorageError(f"the metadata log can't be synced: {error}")
+            else:
+                self._apply(logged)
+            change.done(self._failure)
+            self._next()
+
+        self._background.submit(self._log.sync, synced)
+
+    def _apply(self, logged: Sequence[LoggedRecord]) -> None:
+        for offset, record in logged:
+            self._image.apply(record, offset)
+
+
+Result = TypeVar("Result")
+
+
+def _failed(
+    results: list[Result | BrokerResponseError], error: BrokerResponseError | None, count: int
+) -> list[Result | BrokerResponseError]:
+    """The results, or the error in place of each."""
+    return results if error is None else [error] * count

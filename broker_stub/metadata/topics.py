@@ -1,0 +1,155 @@
+"""What creating a topic means: the rules it must keep to, and the records that make it.
+
+Pure functions over the image; the controller appends what they return.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from broker_stub.config import BrokerConfig
+from broker_stub.metadata.image import TOPIC_RESOURCE, ClusterImage
+from broker_stub.metadata.placement import place
+from pyclient.error_codes import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidRequestError,
+    InvalidTopicError,
+    TopicExistsError,
+)
+from pyclient.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
+from pyclient.protocol.primitives import Uuid
+from pyclient.protocol.schema import Message
+
+_NAME_LENGTH_MAX: Final = 249  # a folder is named after it, with a partition's number behind
+_ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9._-]")
+_DEFAULT: Final = -1
+# More would take minutes to make, and is a typing mistake in all likelihood.
+_PARTITIONS_MAX: Final = 100_000
+
+
+class NewTopic(NamedTuple):
+    """A topic as somebody wants it; -1 stands for the broker's default."""
+
+    name: str
+    partitions: int = _DEFAULT
+    replication_factor: int = _DEFAULT
+    assignments: Mapping[int, Sequence[int]] = {}
+    configs: Mapping[str, str | None] = {}
+
+
+class PlannedTopic(NamedTuple):
+    """A topic that may be made: what it will be, and the records that make it."""
+
+    name: str
+    topic_id: Uuid
+    replicas: list[tuple[int, ...]]
+    configs: dict[str, str]
+
+    @property
+    def replication_factor(self) -> int:
+        """Replicas of the first partition; manual assignments may differ."""
+        return len(self.replicas[0])
+
+    def records(self, directory_id: Uuid) -> list[Message]:
+        """The change to the metadata log."""
+        made: list[Message] = [TopicRecord(name=self.name, topic_id=self.topic_id)]
+        made += [
+            ConfigRecord(
+                resource_type=TOPIC_RESOURCE, resource_name=self.name, name=name, value=value
+            )
+            for name, value in self.configs.items()
+        ]
+        made += [
+            PartitionRecord(
+                partition_id=index,
+                topic_id=self.topic_id,
+                replicas=list(replicas),
+                isr=list(replicas),
+                leader=replicas[0],
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=[directory_id] * len(replicas),
+            )
+            for index, replicas in enumerate(self.replicas)
+        ]
+        return made
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that can't be a topic's.
+
+    Raises:
+        InvalidTopicError: it is empty, too long, or holds other characters than
+            letters, digits, dots, underscores and dashes.
+    """
+    if not name:
+        raise InvalidTopicError("the topic name is empty")
+    if name in (".", ".."):
+        raise InvalidTopicError(f"the topic name can't be {name!r}")
+    if len(name) > _NAME_LENGTH_MAX:
+        raise InvalidTopicError(f"the topic name is longer than {_NAME_LENGTH_MAX}: {name!r}")
+    if _ILLEGAL.search(name):
+        raise InvalidTopicError(
+            f"the topic name {name!r} holds other characters than a-z, A-Z, 0-9, '.', '_' and '-'"
+        )
+
+
+def plan_topic(
+    topic: NewTopic, topic_id: Uuid, image: ClusterImage, config: BrokerConfig, start: int
+) -> PlannedTopic:
+    """Check a new topic against the rules and decide where its partitions go.
+
+    Raises:
+        InvalidTopicError, TopicExistsError, InvalidPartitionsError,
+        InvalidReplicationFactorError, InvalidReplicaAssignmentError, InvalidRequestError,
+        InvalidConfigurationError: as their names say.
+    """
+    check_name(topic.name)
+    if image.topic(topic.name) is not None:
+        raise TopicExistsError(f"the topic {topic.name!r} exists already")
+    _check_collision(topic.name, image)
+    if topic.assignments:
+        replicas = _assigned(topic, image)
+    else:
+        replicas = _placed(topic, image, config, start)
+    return PlannedTopic(topic.name, topic_id, replicas, config.check_topic(topic.configs))
+
+
+def _check_collision(name: str, image: ClusterImage) -> None:
+    other = image.colliding_topic(name)
+    if other is not None:
+        raise InvalidTopicError(f"the topic {name!r} collides with {other!r}")
+
+
+def _placed(
+    topic: NewTopic, image: ClusterImage, config: BrokerConfig, start: int
+) -> list[tuple[int, ...]]:
+    partitions = topic.partitions
+    if partitions == _DEFAULT:
+        partitions = config["num.partitions"]
+    if not 0 < partitions <= _PARTITIONS_MAX:
+        raise InvalidPartitionsError(f"{partitions} partitions: 1 to {_PARTITIONS_MAX} are allowed")
+    factor = topic.replication_factor
+    if factor == _DEFAULT:
+        factor = config["default.replication.factor"]
+    return place(sorted(image.brokers), partitions, factor, start)
+
+
+def _assigned(topic: NewTopic, image: ClusterImage) -> list[tuple[int, ...]]:
+    if topic.partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+        raise InvalidRequestError("give either counts or assignments, and -1 for the others")
+    if sorted(topic.assignments) != list(range(len(topic.assignments))):
+        raise InvalidReplicaAssignmentError("the assigned partitions must be 0, 1, 2, ...")
+    replicas = [tuple(topic.assignments[index]) for index in range(len(topic.assignments))]
+    for brokers in replicas:
+        if not brokers or len(set(brokers)) < len(brokers):
+            raise InvalidReplicaAssignmentError(f"no replica, or one twice: {list(brokers)}")
+        strangers = set(brokers) - set(image.brokers)
+        if strangers:
+            raise InvalidReplicaAssignmentError(f"there is no broker {min(strangers)}")
+        if len(brokers) != len(replicas[0]):
+            raise InvalidReplicaAssignmentError("all partitions need the same number of replicas")
+    return replicas

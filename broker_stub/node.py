@@ -1,0 +1,157 @@
+"""One broker without its sockets and threads: requests in, answers out.
+
+`handle` takes a request's bytes and gives the reply, or a parked one; time comes from the clock
+that is injected, blocking work goes to the background that is injected. So the same core runs
+under the server, in a unit test and in simulation. One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker_stub.background import Background
+from broker_stub.config import BrokerConfig
+from broker_stub.dispatch import Dispatcher
+from broker_stub.log.log_manager import LogManager, LogManagerSettings
+from broker_stub.metadata.controller import Controller
+from broker_stub.metadata.image import (
+    CONSUMER_OFFSETS,
+    BrokerImage,
+    ClusterImage,
+    Endpoint,
+    TopicImage,
+)
+from broker_stub.metadata.log import MetadataLog
+from broker_stub.metadata.producer_ids import ProducerIds
+from broker_stub.metadata.topics import NewTopic
+from broker_stub.purgatory import Purgatory, Timers
+from broker_stub.replica.fetch_sessions import FetchSessionCache
+from broker_stub.replica.manager import ReplicaManager
+from broker_stub.request import ConnectionContext, Parked, Reply
+from pyclient.clock import Clock
+from pyclient.entropy import Entropy
+
+if TYPE_CHECKING:
+    from broker_stub.coordinator.group_coordinator import GroupCoordinator
+
+
+class Node:
+    """The core of a broker: its state, and what it does with requests."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        data_dir: str | Path,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        background: Background,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.entropy = entropy
+        self.background = background
+        self.node_id: int = config["node.id"]
+        self.image = ClusterImage()
+        self.timers = Timers(clock)
+        self.purgatory = Purgatory(self.timers)
+        self.fetch_sessions = FetchSessionCache(
+            config["max.incremental.fetch.session.cache.slots"], entropy
+        )
+        self.dispatcher = Dispatcher(self)
+        self.logs = LogManager(
+            [data_dir],
+            clock=clock,
+            entropy=entropy,
+            node_id=self.node_id,
+            default_config=config.log_config({}),
+            settings=LogManagerSettings(
+                retention_check_interval_ms=config["log.retention.check.interval.ms"]
+            ),
+        )
+        self.controller: Controller
+        self.producer_ids: ProducerIds
+        self.replicas: ReplicaManager
+        self.cluster_id = ""
+
+    def open(self, endpoints: Sequence[Endpoint]) -> None:
+        """Read what is on disk, recover it after a crash, and be ready for requests.
+
+        Raises:
+            KafkaStorageError, CorruptRecordError: the folder can't be used as it is.
+        """
+        self.logs.open()
+        self.cluster_id = self.logs.cluster_id
+        metadata_log = MetadataLog(self.logs, self.clock)
+        for offset, record in metadata_log.replay():
+            if self.image.knows(record):
+                self.image.apply(record, offset)
+        self.controller = Controller(
+            node_id=self.node_id,
+            directory_id=next(iter(self.logs.directory_ids.values())),
+            config=self.config,
+            image=self.image,
+            log=metadata_log,
+            background=self.background,
+            entropy=self.entropy,
+        )
+        self.producer_ids = ProducerIds(self.controller)
+        self.replicas = ReplicaManager(
+            node_id=self.node_id,
+            config=self.config,
+            image=self.image,
+            logs=self.logs,
+            purgatory=self.purgatory,
+            clock=self.clock,
+        )
+        self.controller.register(endpoints, self.config["broker.rack"])
+        self.replicas.adopt_logs()
+        if self.image.topic(CONSUMER_OFFSETS) is not None:
+            self.coordinator.load()
+        self.image.on_topic_removed += [self.replicas.topic_removed, self._forget_offsets]
+        self.image.on_partition_changed.append(self.replicas.partition_changed)
+
+    @cached_property
+    def coordinator(self) -> GroupCoordinator:
+        """The coordinator of groups; imported with the first group."""
+        from broker_stub.coordinator.group_coordinator import GroupCoordinator
+
+        return GroupCoordinator(self)
+
+    def handle(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
+        """Carry out the request in `frame` (without its length); the bytes are ours meanwhile."""
+        return self.dispatcher.dispatch(frame, connection)
+
+    def close(self) -> None:
+        """Stop cleanly: everything on disk, nothing to recover at the next start."""
+        self.logs.close(self.image.brokers[self.node_id].epoch)
+
+    def abandon(self) -> None:
+        """Stop as a killed process does: nothing more is written."""
+        self.logs.abandon()
+
+    def brokers(self, listener: str) -> Iterator[tuple[BrokerImage, Endpoint]]:
+        """The brokers that serve on a listener, and where."""
+        for broker in self.image.brokers.values():
+            endpoint = broker.endpoints.get(listener)
+            if endpoint is not None and not broker.fenced:
+                yield broker, endpoint
+
+    def _forget_offsets(self, topic: TopicImage) -> None:
+        if self.image.topic(CONSUMER_OFFSETS) is not None:
+            self.coordinator.forget_topic(topic.name)
+
+    def offsets_topic(self) -> NewTopic:
+        """How `__consumer_offsets` is to be created."""
+        return NewTopic(
+            CONSUMER_OFFSETS,
+            partitions=self.config["offsets.topic.num.partitions"],
+            replication_factor=self.config["offsets.topic.replication.factor"],
+            configs={
+                "cleanup.policy": "compact",
+                "segment.bytes": str(self.config["offsets.topic.segment.bytes"]),
+            },
+        )

@@ -1,0 +1,201 @@
+"""Fetch sessions (KIP-227): a client names its partitions once, then only what changes.
+
+The broker remembers per session which partitions are fetched from where, and what it said about
+them last; an incremental response holds only partitions with news. A broker without a free slot
+answers session id 0, and the client goes on with full requests. Serving thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pyclient.entropy import Entropy
+from pyclient.error_codes import (
+    FetchSessionIdNotFoundError,
+    FetchSessionTopicIdError,
+    InvalidFetchSessionEpochError,
+)
+from pyclient.protocol.messages.fetch import FetchRequest, PartitionData
+from pyclient.protocol.primitives import Uuid
+
+NO_SESSION: Final = 0
+_INITIAL_EPOCH: Final = 0
+_FINAL_EPOCH: Final = -1
+_EPOCH_MAX: Final = 2**31 - 1
+# A session that was used within this time is not evicted for a new one.
+_EVICTABLE_AFTER_MS: Final = 120_000
+
+FetchKey = tuple[Uuid, str, int]
+"""Topic id, topic name (one of the two is empty, by version), partition."""
+
+
+class FetchTarget:
+    """A partition to fetch, and what the client was told about it last."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "key",
+        "partition_max_bytes",
+        "told_high_watermark",
+        "told_log_start_offset",
+    )
+
+    def __init__(
+        self, key: FetchKey, fetch_offset: int, partition_max_bytes: int, leader_epoch: int
+    ) -> None:
+        self.key = key
+        self.fetch_offset = fetch_offset
+        self.partition_max_bytes = partition_max_bytes
+        self.current_leader_epoch = leader_epoch
+        self.told_high_watermark = -1
+        self.told_log_start_offset = -1
+
+    def is_news(self, data: PartitionData, nbytes: int) -> bool:
+        """Whether an incremental response needs this partition."""
+        return (
+            nbytes > 0
+            or data.error_code != 0
+            or data.high_watermark != self.told_high_watermark
+            or data.log_start_offset != self.told_log_start_offset
+        )
+
+    def told(self, data: PartitionData) -> None:
+        """Remember what the client knows now. An error is told again until it is gone."""
+        failed = data.error_code != 0
+        self.told_high_watermark = -1 if failed else data.high_watermark
+        self.told_log_start_offset = -1 if failed else data.log_start_offset
+
+
+class FetchSession:
+    """The partitions of one client's fetches, in the order they are served."""
+
+    __slots__ = ("by_id", "epoch", "last_used_ms", "session_id", "targets")
+
+    def __init__(self, session_id: int, *, by_id: bool, targets: Iterable[FetchTarget]) -> None:
+        self.session_id = session_id
+        self.by_id = by_id
+        self.targets = {target.key: target for target in targets}
+        self.epoch = 1
+        self.last_used_ms = 0.0
+
+    def served(self, key: FetchKey) -> None:
+        """Move a partition that gave records behind the others, so that all get their turn."""
+        target = self.targets.pop(key, None)
+        if target is not None:
+            self.targets[key] = target
+
+
+class FetchPlan:
+    """What one fetch request is about: its partitions, and the session they belong to."""
+
+    __slots__ = ("incremental", "session", "targets")
+
+    def __init__(
+        self, targets: list[FetchTarget], session: FetchSession | None, *, incremental: bool
+    ) -> None:
+        self.targets = targets
+        self.session = session
+        self.incremental = incremental
+
+    @property
+    def session_id(self) -> int:
+        """The id to answer with."""
+        return NO_SESSION if self.session is None else self.session.session_id
+
+
+class FetchSessionCache:
+    """The sessions of all clients, least recently used first."""
+
+    def __init__(self, slots: int, entropy: Entropy) -> None:
+        self._slots = slots
+        self._entropy = entropy
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def plan(self, request: FetchRequest, version: int, now_ms: float) -> FetchPlan:
+        """Find out what a request is about, and bring its session up to date.
+
+        Raises:
+            FetchSessionIdNotFoundError: there is no such session (any more).
+            InvalidFetchSessionEpochError: a request was lost, repeated or overtaken.
+            FetchSessionTopicIdError: the session names topics the other way, by id or by name.
+        """
+        by_id = version >= 13
+        if request.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            targets = _targets(request)
+            session = None
+            if request.session_epoch == _INITIAL_EPOCH and targets:
+                session = self._open(targets, by_id=by_id, now_ms=now_ms)
+            return FetchPlan(targets, session, incremental=False)
+        return self._continue(request, by_id=by_id, now_ms=now_ms)
+
+    def _continue(self, request: FetchRequest, *, by_id: bool, now_ms: float) -> FetchPlan:
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise FetchSessionIdNotFoundError(f"there is no fetch session {request.session_id}")
+        if session.by_id != by_id:
+            raise FetchSessionTopicIdError("a fetch session names topics by id or by name")
+        if request.session_epoch != session.epoch:
+            raise InvalidFetchSessionEpochError(
+                f"fetch session epoch {request.session_epoch}, expected {session.epoch}"
+            )
+        for forgotten in request.forgotten_topics_data:
+            for index in forgotten.partitions:
+                session.targets.pop((forgotten.topic_id, forgotten.topic, index), None)
+        for target in _targets(request):
+            known = session.targets.get(target.key)
+            if known is None:
+                session.targets[target.key] = target
+            else:
+                known.fetch_offset = target.fetch_offset
+                known.partition_max_bytes = target.partition_max_bytes
+                known.current_leader_epoch = target.current_leader_epoch
+        session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
+        del self._sessions[session.session_id]
+        if session.targets:
+            self._keep(session, now_ms)
+            return FetchPlan(list(session.targets.values()), session, incremental=True)
+        return FetchPlan([], None, incremental=True)
+
+    def _open(
+        self, targets: list[FetchTarget], *, by_id: bool, now_ms: float
+    ) -> FetchSession | None:
+        if len(self._sessions) >= self._slots and not self._evict(now_ms):
+            return None
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self._entropy.below(2**31)
+        session = FetchSession(session_id, by_id=by_id, targets=targets)
+        self._keep(session, now_ms)
+        return session
+
+    def _keep(self, session: FetchSession, now_ms: float) -> None:
+        session.last_used_ms = now_ms
+        self._sessions[session.session_id] = session  # at the end: the most recently used
+
+    def _evict(self, now_ms: float) -> bool:
+        """Make a slot free, if the least recently used session is old enough."""
+        for session in self._sessions.values():
+            if now_ms - session.last_used_ms > _EVICTABLE_AFTER_MS:
+                del self._sessions[session.session_id]
+                return True
+            break
+        return False
+
+
+def _targets(request: FetchRequest) -> list[FetchTarget]:
+    return [
+        FetchTarget(
+            (topic.topic_id, topic.topic, partition.partition),
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]

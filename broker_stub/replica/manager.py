@@ -1,0 +1,132 @@
+"""The partitions this broker has: found by name, appended to, and kept in step with the image.
+
+Serving thread only (while the node opens: the thread that opens it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from broker_stub import diagnostics
+from broker_stub.config import MIN_INSYNC_REPLICAS, BrokerConfig
+from broker_stub.log.log_manager import LogManager
+from broker_stub.log.partition_log import AppendInfo, AppendOrigin
+from broker_stub.metadata.image import ClusterImage, TopicImage
+from broker_stub.metadata.log import CLUSTER_METADATA
+from broker_stub.purgatory import Purgatory
+from broker_stub.replica.batches import read_batches
+from broker_stub.replica.partition import Partition
+from pyclient.clock import Clock
+from pyclient.error_codes import UnknownTopicOrPartitionError
+from pyclient.protocol.primitives import Uuid
+
+
+class ReplicaManager:
+    """Every partition that has a replica here; made when first asked for."""
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        config: BrokerConfig,
+        image: ClusterImage,
+        logs: LogManager,
+        purgatory: Purgatory,
+        clock: Clock,
+    ) -> None:
+        self._node_id = node_id
+        self._config = config
+        self._image = image
+        self._logs = logs
+        self._purgatory = purgatory
+        self._clock = clock
+        self._partitions: dict[Uuid, dict[int, Partition]] = {}
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """The partition of a topic.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is none, or it has no replica here.
+        """
+        image = self._image.topic(topic)
+        if image is None:
+            raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
+        return self.partition_of(image, index)
+
+    def partition_of(self, topic: TopicImage, index: int) -> Partition:
+        """The partition of a topic that was looked up already."""
+        partitions = self._partitions.get(topic.topic_id)
+        if partitions is None:
+            partitions = self._partitions[topic.topic_id] = {}
+        partition = partitions.get(index)
+        if partition is None:
+            partition = partitions[index] = self._make(topic, index)
+        return partition
+
+    def append(
+        self,
+        partition: Partition,
+        batches: memoryview | bytearray,
+        *,
+        origin: AppendOrigin = AppendOrigin.COORDINATOR,
+    ) -> AppendInfo:
+        """Append the broker's own records, and wake whoever waits for them."""
+        info = partition.append(batches, acks=1, now_ms=self._clock.now_ms(), origin=origin)
+        self._purgatory.check_and_complete(partition.key)
+        return info
+
+    def read_all(self, partition: Partition) -> Iterator[bytes]:
+        """Every batch there is now, many at a time: for what is replayed at start."""
+        return read_batches(partition.log)
+
+    def wake_fetches(self, partitions: Iterable[Partition]) -> None:
+        """Records were appended: answer the fetches that waited for them."""
+        for partition in partitions:
+            self._purgatory.check_and_complete(partition.key)
+
+    def adopt_logs(self) -> None:
+        """Give every log found on disk its topic's configuration; remove those without a topic.
+
+        A log without one is what a crash between the deletion's record and its folders leaves.
+        """
+        for (name, index), log in list(self._logs.logs().items()):
+            if name == CLUSTER_METADATA:
+                continue
+            topic = self._image.topic(name)
+            if topic is None or index not in topic.partitions or log.topic_id != topic.topic_id:
+                diagnostics.warn("%s-%d belongs to no topic any more: removed", name, index)
+                self._logs.delete(name, index)
+            else:
+                self.partition_of(topic, index)
+
+    def _make(self, topic: TopicImage, index: int) -> Partition:
+        image = topic.partitions.get(index)
+        if image is None or self._node_id not in image.replicas:
+            raise UnknownTopicOrPartitionError(f"{topic.name!r} has no partition {index}")
+        overrides = self._image.topic_config(topic.name)
+        values = self._config.topic_values(overrides)
+        log_config = self._config.log_config(overrides)
+        log = self._logs.create(topic.name, index, topic_id=topic.topic_id, config=log_config)
+        log.update_config(log_config)
+        return Partition(
+            node_id=self._node_id,
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            image=image,
+            log=log,
+            min_insync_replicas=values[MIN_INSYNC_REPLICAS.name],
+        )
+
+    def topic_removed(self, topic: TopicImage) -> None:
+        """A topic is gone: its logs go, and the fetches that wait for it are told."""
+        partitions = self._partitions.pop(topic.topic_id, {})
+        for partition in partitions.values():
+            self._logs.delete(partition.topic, partition.index)
+        self.wake_fetches(partitions.values())
+
+    def partition_changed(self, topic: TopicImage, index: int) -> None:
+        """A partition has another leader or other replicas."""
+        partition = self._partitions.get(topic.topic_id, {}).get(index)
+        if partition is not None:
+            partition.update(topic.partitions[index])
+            self._purgatory.check_and_complete(partition.key)

@@ -1,0 +1,153 @@
+"""One partition as this broker has it: who leads it, in which epoch, and up to where it counts.
+
+The log knows what is written (the log end offset, LEO); this knows what readers may see (the
+high watermark, HW: what every in-sync replica has). Serving thread only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker_stub.log.partition_log import AppendInfo, AppendOrigin, LogRead, PartitionLog
+from broker_stub.metadata.image import PartitionImage
+from pyclient.error_codes import (
+    FencedLeaderEpochError,
+    NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
+    UnknownLeaderEpochError,
+)
+from pyclient.protocol.primitives import Uuid
+
+ALL_REPLICAS: Final = -1  # acks
+_NO_EPOCH: Final = -1
+
+
+class Partition:
+    """The local replica of a partition."""
+
+    __slots__ = (
+        "_node_id",
+        "index",
+        "isr",
+        "key",
+        "leader",
+        "leader_epoch",
+        "log",
+        "min_insync_replicas",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        topic: str,
+        topic_id: Uuid,
+        image: PartitionImage,
+        log: PartitionLog,
+        min_insync_replicas: int,
+    ) -> None:
+        self._node_id = node_id
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = image.partition_id
+        self.key = (topic_id, image.partition_id)
+        """What delayed operations watch."""
+        self.log = log
+        self.min_insync_replicas = min_insync_replicas
+        self.update(image)
+
+    def update(self, image: PartitionImage) -> None:
+        """Take over what the controller decided."""
+        self.leader = image.leader
+        self.leader_epoch = image.leader_epoch
+        self.isr = image.isr
+        self._advance_high_watermark()
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that can be read."""
+        return self.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self.log.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Where readers stop: all before it is on every in-sync replica."""
+        return self.log.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where readers of committed records stop."""
+        return self.log.last_stable_offset
+
+    def check_leader(self, current_leader_epoch: int = _NO_EPOCH) -> None:
+        """Refuse a client that means another leader, or another epoch of this one.
+
+        Raises:
+            NotLeaderOrFollowerError: another broker leads the partition.
+            FencedLeaderEpochError: the client knows an older epoch.
+            UnknownLeaderEpochError: the client knows a newer epoch than this broker.
+        """
+        if self.leader != self._node_id:
+            raise NotLeaderOrFollowerError(f"broker {self.leader} leads {self}")
+        if current_leader_epoch in (_NO_EPOCH, self.leader_epoch):
+            return
+        known = f"{self} is in epoch {self.leader_epoch}, not {current_leader_epoch}"
+        if current_leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpochError(known)
+        raise UnknownLeaderEpochError(known)
+
+    def append(
+        self,
+        batches: memoryview | bytearray,
+        *,
+        acks: int,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo:
+        """Append as the leader, and let readers see what every in-sync replica has.
+
+        Raises:
+            NotLeaderOrFollowerError: another broker leads the partition.
+            NotEnoughReplicasError: acks=all, with fewer in sync than `min.insync.replicas`.
+            BrokerResponseError: the log refused the batches; nothing was written.
+        """
+        self.check_leader()
+        if acks == ALL_REPLICAS and len(self.isr) < self.min_insync_replicas:
+            raise NotEnoughReplicasError(
+                f"{self} has {len(self.isr)} in-sync replica(s) of {self.min_insync_replicas}"
+            )
+        info = self.log.append(
+            batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
+        )
+        self._advance_high_watermark()
+        return info
+
+    def readable_end(self, *, committed_only: bool) -> int:
+        """Where a consumer of this isolation level stops."""
+        return self.log.last_stable_offset if committed_only else self.log.high_watermark
+
+    def read(
+        self, offset: int, max_bytes: int, *, limit_offset: int, min_one_batch: bool
+    ) -> LogRead:
+        """Whole batches from the one that holds `offset` on.
+
+        Raises:
+            OffsetOutOfRangeError: the log has no such offset.
+        """
+        return self.log.read(
+            offset, max_bytes, limit_offset=limit_offset, min_one_batch=min_one_batch
+        )
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    def _advance_high_watermark(self) -> None:
+        # The only replica in sync is this one: what it has, all have.
+        if self.isr == (self._node_id,):
+            self.log.advance_high_watermark(self.log.log_end_offset)

@@ -1,0 +1,120 @@
+"""One request on its way through the node: who sent it, and the answer, now or later.
+
+Plain data between `server` (sockets), `dispatch` and the handlers. Serving thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from pyclient.protocol.primitives import Part
+
+Answer = TypeVar("Answer")
+Mapped = TypeVar("Mapped")
+
+
+class Reply(NamedTuple):
+    """What goes back on a connection.
+
+    No parts: nothing is sent, and the connection's next request is taken up. `close` hangs up
+    once the parts are written.
+    """
+
+    parts: list[Part]
+    close: bool = False
+
+
+HANG_UP: Final = Reply([], close=True)
+
+
+class ConnectionContext:
+    """The other end of a connection, for as long as it lasts."""
+
+    __slots__ = ("client_host", "client_software", "connection_id", "listener")
+
+    def __init__(self, connection_id: str, client_host: str, listener: str = "PLAINTEXT") -> None:
+        self.connection_id = connection_id
+        self.client_host = client_host
+        self.listener = listener
+        # Name and version, once ApiVersions has told them.
+        self.client_software = ("unknown", "unknown")
+
+
+class RequestContext:
+    """The circumstances of one request: its header, and the connection it came on."""
+
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id")
+
+    def __init__(
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        connection: ConnectionContext,
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+
+
+class Parked(Generic[Answer]):
+    """An answer that comes later; the connection's next request waits behind it.
+
+    A handler returns one and keeps it; whoever can answer calls `answer`, once. If the client
+    hangs up first, `on_abandoned` is called instead, and an answer that comes after that is
+    dropped.
+    """
+
+    __slots__ = ("_abandoned", "_answer", "_answered", "_deliver", "on_abandoned")
+
+    def __init__(self, on_abandoned: Callable[[], None] | None = None) -> None:
+        self.on_abandoned = on_abandoned
+        self._deliver: Callable[[Answer], None] | None = None
+        self._answer: Answer | None = None
+        self._answered = False
+        self._abandoned = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether the answer is there."""
+        return self._answered
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self._abandoned
+
+    def answer(self, answer: Answer) -> None:
+        """Give the answer. It is delivered before this returns."""
+        if self._abandoned:
+            return
+        if self._answered:
+            raise RuntimeError("a parked request was answered twice")
+        self._answered = True
+        self._answer = answer
+        if self._deliver is not None:
+            self._deliver(answer)
+
+    def deliver_to(self, deliver: Callable[[Answer], None]) -> None:
+        """Name who gets the answer: at once if it is there already."""
+        self._deliver = deliver
+        if self._answered:
+            deliver(self._answer)  # type: ignore[arg-type]
+
+    def abandon(self) -> None:
+        """Tell that the client is gone."""
+        if self._answered or self._abandoned:
+            return
+        self._abandoned = True
+        if self.on_abandoned is not None:
+            self.on_abandoned()
+
+    def map(self, function: Callable[[Answer], Mapped]) -> Parked[Mapped]:
+        """A parked answer that is `function` of this one."""
+        mapped: Parked[Mapped] = Parked(on_abandoned=self.abandon)
+        self.deliver_to(lambda answer: mapped.answer(function(answer)))
+        return mapped
