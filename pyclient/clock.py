@@ -5,6 +5,7 @@ Two readings, never mixed: `now_ms` is the wall clock, for timestamps of records
 """
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -36,6 +37,7 @@ class ManualClock:
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._start_ms = now_ms
         self._elapsed_ms = 0.0
+        self._listeners: list[Callable[[], None]] = []
 
     def now_ms(self) -> int:
         """The start, and what `advance` added since."""
@@ -50,3 +52,13 @@ class ManualClock:
         if milliseconds < 0:
             raise ValueError(f"time does not go back: {milliseconds} ms")
         self._elapsed_ms += milliseconds
+        for listener in tuple(self._listeners):
+            listener()
+
+    def on_advance(self, listener: Callable[[], None]) -> None:
+        """Call this after every move: whoever sleeps until a deadline has to look again."""
+        self._listeners.append(listener)
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        """Do not call this any more."""
+        self._listeners.remove(listener)
