@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyclient._pure.batch import BatchBuilder as BatchBuilder
+    from pyclient._pure.batch import ColumnBuffers as ColumnBuffers
     from pyclient._pure.batch import ConsumerRecord as ConsumerRecord
     from pyclient._pure.batch import RecordDecoder as RecordDecoder
     from pyclient._pure.batch import batch_size_of as batch_size_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 MODULES: Final = {
     "batch": (
         "BatchBuilder",
+        "ColumnBuffers",
         "ConsumerRecord",
         "RecordDecoder",
         "batch_size_of",

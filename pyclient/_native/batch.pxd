@@ -22,9 +22,9 @@ cdef class BatchBuilder:
     # Where the next record goes: valid while `state` is open, because `tail` exports its buffer.
     cdef uint8_t *cursor
     cdef uint8_t *end
-    cdef Py_ssize_t room  # bytes that `limit` still allows
-    cdef int state
     cdef Py_ssize_t raw  # header and records, uncompressed
+    cdef Py_ssize_t limit
+    cdef int state
     cdef int32_t count
     cdef int64_t first_timestamp
     cdef int64_t largest_timestamp
@@ -61,6 +61,7 @@ cdef class BatchBuilder:
         Py_ssize_t headers_size,
     ) noexcept nogil
     cdef void seal_c(self) noexcept nogil
+    cdef void settle(self) noexcept nogil
     cdef require_closed(self)
     cdef write_placement(self)
     cdef write_header(self)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: embedsignature=False, freethreading_compatible=False
+# cython: binding=False
 """The native twin of `pyclient._pure.batch`: record batches built and read in C.
 
 One extension of several files, one idea each. Nothing here holds global mutable state but tables
@@ -13,6 +13,7 @@ import cython
 from cpython.buffer cimport (
     PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
@@ -24,5 +25,9 @@ from pyclient.errors import CorruptRecordError
 include "wire.pxi"
 include "checksums.pxi"
 include "record.pxi"
+include "payload.pxi"
+include "layout.pxi"
+include "arrow.pxi"
 include "builder.pxi"
 include "decoder.pxi"
+include "columns.pxi"

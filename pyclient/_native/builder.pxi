@@ -3,13 +3,20 @@
 from pyclient.records.compression import compress
 
 cdef enum:
-    HEADER_SIZE = 61
     LENGTH_AT = 8
     AFTER_LENGTH = 12
     LEADER_EPOCH_AT = 12
+    MAGIC_AT = 16
     CRC_AT = 17
     CRC_FROM = 21
+    ATTRIBUTES_AT = 21
+    LAST_OFFSET_DELTA_AT = 23
+    BASE_TIMESTAMP_AT = 27
+    MAX_TIMESTAMP_AT = 35
     PRODUCER_ID_AT = 43
+    PRODUCER_EPOCH_AT = 51
+    BASE_SEQUENCE_AT = 53
+    RECORD_COUNT_AT = 57
 
 cdef enum:
     OPEN
@@ -18,10 +25,9 @@ cdef enum:
     RELEASED
 
 cdef enum:
-    MAX_COUNT = 0x7FFFFFFF
-    MAX_BATCH = 0x7FFFFFFF
+    MAX_BATCH = 0x7FFFFFFF  # also keeps the count of records within 32 bits
 
-cdef const uint8_t *NO_HEADERS = <const uint8_t *>b"\0"
+cdef tuple EMPTY = ()
 
 
 cdef class Segment:
@@ -38,7 +44,7 @@ cdef class Segment:
             PyBuffer_Release(&self.view)
 
     cdef object written(self):
-        return memoryview(self.buffer)[:self.used]
+        return memoryview(self.buffer).cast("B")[:self.used]
 
     cdef object give_back(self):
         if self.exported:
@@ -47,97 +53,21 @@ cdef class Segment:
         return self.buffer
 
 
-cdef Py_ssize_t size_of_bytes(Py_ssize_t size) noexcept nogil:
-    return wire_varint_size(size) + (size if size > 0 else 0)
+cdef inline int check_timestamp(int64_t timestamp_ms) except -1:
+    if timestamp_ms < -1:
+        raise ValueError(f"a timestamp is not negative: {timestamp_ms}")
+    return 0
 
 
-cdef uint8_t *put_bytes(uint8_t *at, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-    at = wire_put_varint(at, size)
-    if size > 0:
-        memcpy(at, data, size)
-        at += size
-    return at
+cdef int check_lengths(values, keys, Py_ssize_t start) except -1:
+    if start < 0:
+        raise ValueError(f"start is not negative: {start}")
+    if keys is not None and len(keys) != len(values):
+        raise ValueError(f"{len(values)} values, but {len(keys)} keys")
+    return 0
 
 
-cdef Py_ssize_t record_body_size(
-    int64_t timestamp_delta, int64_t offset_delta, Py_ssize_t key_size, Py_ssize_t value_size,
-    Py_ssize_t headers_size,
-) noexcept nogil:
-    return (
-        1 + wire_varint_size(timestamp_delta) + wire_varint_size(offset_delta)
-        + size_of_bytes(key_size) + size_of_bytes(value_size) + headers_size
-    )
-
-
-cdef class Payload:
-    # The bytes of a key or value for as long as an append needs them.
-    cdef Py_buffer view
-    cdef bint exported
-    cdef const uint8_t *data
-    cdef Py_ssize_t size
-
-    def __cinit__(self, content):
-        PyObject_GetBuffer(content, &self.view, PyBUF_SIMPLE)
-        self.exported = True
-        self.data = <const uint8_t *>self.view.buf
-        self.size = self.view.len
-
-    def __dealloc__(self):
-        if self.exported:
-            PyBuffer_Release(&self.view)
-
-
-cdef object open_payload(object content, const uint8_t **data, Py_ssize_t *size):
-    """Point `data` at the content; the returned object keeps it alive."""
-    cdef Payload payload
-    if content is None:
-        data[0] = NULL
-        size[0] = -1
-        return None
-    if type(content) is bytes:
-        data[0] = <const uint8_t *>PyBytes_AS_STRING(content)
-        size[0] = PyBytes_GET_SIZE(content)
-        return content
-    payload = Payload.__new__(Payload, content)
-    data[0] = payload.data
-    size[0] = payload.size
-    return payload
-
-
-def encode_headers(headers) -> bytes:
-    """The header section of a record: a count, then names and values."""
-    cdef bytes name
-    cdef bytes content
-    cdef uint8_t number[10]
-    pieces = []
-    pairs = list(headers)
-    pieces.append((<char *>number)[:wire_put_varint(number, len(pairs)) - number])
-    for key, value in pairs:
-        if not isinstance(key, str):
-            raise TypeError(f"a header's name is a str, not {type(key).__name__}")
-        name = key.encode()
-        pieces.append((<char *>number)[:wire_put_varint(number, len(name)) - number])
-        pieces.append(name)
-        if value is None:
-            pieces.append(b"\x01")
-        else:
-            content = bytes(memoryview(value))
-            pieces.append((<char *>number)[:wire_put_varint(number, len(content)) - number])
-            pieces.append(content)
-    return b"".join(pieces)
-
-
-def batch_size_of(key, value, headers=()) -> int:
-    """The exact size of an uncompressed batch that holds this one record."""
-    cdef const uint8_t *data
-    cdef Py_ssize_t key_size, value_size, body
-    keep_key = open_payload(key, &data, &key_size)
-    keep_value = open_payload(value, &data, &value_size)
-    body = record_body_size(
-        0, 0, key_size, value_size, len(encode_headers(headers)) if headers else 1)
-    return HEADER_SIZE + wire_varint_size(body) + body
-
-
+@cython.final
 cdef class BatchBuilder:
     """A v2 record batch that grows in the buffers it is given.
 
@@ -158,13 +88,12 @@ cdef class BatchBuilder:
             raise ValueError(f"there is no compression codec {codec}")
         if not HEADER_SIZE <= limit <= MAX_BATCH:
             raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
-        segment.used = HEADER_SIZE
         self.segments = [segment]
         self.tail = segment
         self.cursor = segment.start + HEADER_SIZE
         self.end = segment.start + segment.view.len
         self.raw = HEADER_SIZE
-        self.room = limit - HEADER_SIZE
+        self.limit = limit
         self.codec = codec
         self.level = level
         self.attributes = codec
@@ -263,10 +192,7 @@ cdef class BatchBuilder:
             delta, index, key_size, value_size, headers_size)
         cdef Py_ssize_t size = wire_varint_size(body) + body
         cdef uint8_t *at = self.cursor
-        if (
-            self.state != OPEN or size > self.end - at or size > self.room
-            or index == MAX_COUNT
-        ):
+        if self.state != OPEN or size > self.end - at or size > self.limit - self.raw:
             return -1
         at = wire_put_varint(at, body)
         at[0] = 0  # attributes: a record has none
@@ -280,11 +206,13 @@ cdef class BatchBuilder:
         if timestamp_ms > self.largest_timestamp:
             self.largest_timestamp = timestamp_ms
         self.cursor += size
-        self.tail.used += size
         self.raw += size
-        self.room -= size
         self.count = index + 1
         return index
+
+    cdef void settle(self) noexcept nogil:
+        # Appends move the cursor alone; what a segment holds is written down when it is left.
+        self.tail.used = self.cursor - self.tail.start
 
     cdef void seal_c(self) noexcept nogil:
         if self.state == OPEN:
@@ -299,8 +227,8 @@ cdef class BatchBuilder:
         headers_size = len(encode_headers(headers)) if headers else 1
         size = self.record_size_c(timestamp_ms, key_size, value_size, headers_size)
         return (
-            self.state == OPEN and size <= self.end - self.cursor and size <= self.room
-            and self.count < MAX_COUNT
+            self.state == OPEN and size <= self.end - self.cursor
+            and size <= self.limit - self.raw
         )
 
     def size_of(self, int64_t timestamp_ms, key, value, headers=()) -> int:
@@ -322,22 +250,82 @@ cdef class BatchBuilder:
         cdef const uint8_t *value_data
         cdef const uint8_t *headers_data = NO_HEADERS
         cdef Py_ssize_t key_size, value_size, headers_size = 1
-        if timestamp_ms < -1:
-            raise ValueError(f"a timestamp is not negative: {timestamp_ms}")
+        check_timestamp(timestamp_ms)
         keep_key = open_payload(key, &key_data, &key_size)
         keep_value = open_payload(value, &value_data, &value_size)
-        if headers:
+        if headers is not EMPTY and headers:
             encoded = encode_headers(headers)
             headers_data = <const uint8_t *>PyBytes_AS_STRING(encoded)
             headers_size = PyBytes_GET_SIZE(encoded)
         return self.try_append_c(
             timestamp_ms, key_data, key_size, value_data, value_size, headers_data, headers_size)
 
+    def append_many(self, int64_t timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+        """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
+
+        Returns how many were appended.
+
+        Raises:
+            TypeError: a value or key is not bytes-like; what came before it stays appended.
+        """
+        cdef const uint8_t *key_data = NULL
+        cdef const uint8_t *value_data
+        cdef Py_ssize_t key_size = -1, value_size, index, end
+        check_timestamp(timestamp_ms)
+        check_lengths(values, keys, start)
+        values = values if type(values) is list else list(values)
+        keys = keys if keys is None or type(keys) is list else list(keys)
+        end = len(<list>values)
+        index = start
+        # The lists are looked at afresh each time: reading a buffer may run code that changes them.
+        while index < end and index < len(<list>values):
+            value = (<list>values)[index]
+            keep_value = open_payload(value, &value_data, &value_size)
+            if keys is not None:
+                if index >= len(<list>keys):
+                    break
+                key = (<list>keys)[index]
+                keep_key = open_payload(key, &key_data, &key_size)
+            if self.try_append_c(
+                timestamp_ms, key_data, key_size, value_data, value_size, NO_HEADERS, 1
+            ) < 0:
+                break
+            index += 1
+        return index - start
+
+    def append_arrow(self, int64_t timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+        """Append from Arrow arrays of binary or string as `append_many` does from lists.
+
+        Raises:
+            TypeError: an array of another type.
+            ValueError: an array whose buffers contradict it; what came before stays appended.
+        """
+        cdef ArrowBytes value_array = ArrowBytes.__new__(ArrowBytes, values)
+        cdef ArrowBytes key_array = None
+        cdef const uint8_t *key_data = NULL
+        cdef const uint8_t *value_data = NULL
+        cdef Py_ssize_t key_size = -1, value_size = -1, index
+        check_timestamp(timestamp_ms)
+        check_lengths(values, keys, start)
+        if keys is not None:
+            key_array = ArrowBytes.__new__(ArrowBytes, keys)
+        for index in range(start, value_array.length):
+            if not value_array.get(index, &value_data, &value_size) or (
+                key_array is not None and not key_array.get(index, &key_data, &key_size)
+            ):
+                raise ValueError(f"item {index} lies outside of the array's data")
+            if self.try_append_c(
+                timestamp_ms, key_data, key_size, value_data, value_size, NO_HEADERS, 1
+            ) < 0:
+                return index - start
+        return max(value_array.length - start, 0)
+
     def extend(self, buffer) -> bool:
         """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
         cdef Segment segment = Segment.__new__(Segment, buffer)
         if self.state != OPEN:
             return False
+        self.settle()
         self.segments.append(segment)
         self.tail = segment
         self.cursor = segment.start
@@ -366,6 +354,7 @@ cdef class BatchBuilder:
         if self.count == 0 or self.state == RELEASED:
             raise ValueError("a batch without records cannot be closed")
         self.state = SEALED
+        self.settle()
         pieces = [(<Segment>segment).written() for segment in self.segments if segment.used]
         if self.codec:
             pieces[0] = pieces[0][HEADER_SIZE:]
@@ -422,7 +411,7 @@ cdef class BatchBuilder:
         return [(<Segment>segment).give_back() for segment in segments]
 
     cdef require_closed(self):
-        if self.state < CLOSED:
+        if not self.closed_size:
             raise ValueError("the batch is not closed yet")
 
     cdef write_placement(self):
@@ -437,16 +426,16 @@ cdef class BatchBuilder:
         cdef uint8_t *at = <uint8_t *>first.data
         cdef uint32_t state
         wire_put(at + LENGTH_AT, self.closed_size - AFTER_LENGTH, 4)
-        at[16] = 2  # magic
-        wire_put(at + 21, <uint64_t>self.attributes, 2)
-        wire_put(at + 23, self.count - 1, 4)
-        wire_put(at + 27, <uint64_t>self.first_timestamp, 8)
-        wire_put(at + 35, <uint64_t>(
+        at[MAGIC_AT] = 2
+        wire_put(at + ATTRIBUTES_AT, <uint64_t>self.attributes, 2)
+        wire_put(at + LAST_OFFSET_DELTA_AT, self.count - 1, 4)
+        wire_put(at + BASE_TIMESTAMP_AT, <uint64_t>self.first_timestamp, 8)
+        wire_put(at + MAX_TIMESTAMP_AT, <uint64_t>(
             self.largest_timestamp if self.append_time < 0 else self.append_time), 8)
         wire_put(at + PRODUCER_ID_AT, <uint64_t>self.producer_id_, 8)
-        wire_put(at + 51, <uint64_t>self.producer_epoch_, 2)
-        wire_put(at + 53, <uint64_t>self.base_sequence_, 4)
-        wire_put(at + 57, self.count, 4)
+        wire_put(at + PRODUCER_EPOCH_AT, <uint64_t>self.producer_epoch_, 2)
+        wire_put(at + BASE_SEQUENCE_AT, <uint64_t>self.base_sequence_, 4)
+        wire_put(at + RECORD_COUNT_AT, self.count, 4)
         self.write_placement()
         with nogil:
             state = crc32c_extend(~<uint32_t>0, at + CRC_FROM, first.size - CRC_FROM)

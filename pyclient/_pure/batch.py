@@ -1,12 +1,15 @@
 """The pure-Python twin of `pyclient._native.batch`: the same names from several files."""
 
-from pyclient._pure.builder import BatchBuilder, batch_size_of
+from pyclient._pure.builder import BatchBuilder
 from pyclient._pure.checksums import crc32c, murmur2
+from pyclient._pure.columns import ColumnBuffers
 from pyclient._pure.decoder import RecordDecoder
+from pyclient._pure.layout import batch_size_of
 from pyclient._pure.record import ConsumerRecord, deserialized
 
 __all__ = [
     "BatchBuilder",
+    "ColumnBuffers",
     "ConsumerRecord",
     "RecordDecoder",
     "batch_size_of",

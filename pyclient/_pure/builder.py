@@ -5,18 +5,16 @@ around `try_append`, `extend` and `seal` (in the native twin these three are ato
 """
 
 import struct
-from collections.abc import Iterable
-from enum import IntEnum
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from pyclient._pure.arrow import ArrowBytes
 from pyclient._pure.checksums import Buffer, crc32c_of_parts
+from pyclient._pure.layout import HEADER_SIZE, Headers, encode_headers, record_size, sized
 from pyclient._pure.wire import VARINTS
 from pyclient.records.compression import Codec, compress
 
-Headers = Iterable[tuple[str, Buffer | None]]
-
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_HEADER_SIZE: Final = _HEADER.size
 _AFTER_LENGTH: Final = 12
 _LEADER_EPOCH_AT: Final = 12
 _CRC_AT: Final = 17
@@ -25,24 +23,28 @@ _MAX_INT32: Final = 0x7FFF_FFFF
 _MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
-class _State(IntEnum):
-    OPEN = 0
-    SEALED = 1
-    CLOSED = 2
-    RELEASED = 3
-
-
 class _Segment:
-    """A buffer of the batch; the export keeps a bytearray from being resized."""
+    """A buffer of the batch, and the pieces of records that will be written to it at once.
 
-    __slots__ = ("buffer", "used", "view")
+    Writing every record on its own costs more than all the rest of an append in Python.
+    """
 
-    def __init__(self, buffer: bytearray | memoryview) -> None:
-        self.view = memoryview(buffer).cast("B")
+    __slots__ = ("buffer", "pieces", "room", "view")
+
+    def __init__(self, buffer: bytearray | memoryview, first: bytes = b"") -> None:
+        self.view = memoryview(buffer).cast("B")  # the export keeps a bytearray from resizing
         if self.view.readonly:
             raise BufferError("a batch needs a writable buffer")
         self.buffer = buffer
-        self.used = 0
+        self.pieces = [first]
+        self.room = len(self.view) - len(first)
+
+    def write(self) -> memoryview:
+        """Put the records into the buffer: the part of it that they fill."""
+        used = len(self.view) - self.room
+        self.view[:used] = b"".join(self.pieces)
+        self.pieces.clear()
+        return self.view[:used]
 
 
 class BatchBuilder:
@@ -62,15 +64,15 @@ class BatchBuilder:
         "_header",
         "_leader_epoch",
         "_level",
+        "_limit",
         "_max_timestamp",
+        "_open",
         "_parts",
         "_producer_epoch",
         "_producer_id",
         "_raw",
-        "_room",
         "_segments",
         "_size",
-        "_state",
         "_tail",
     )
 
@@ -90,20 +92,19 @@ class BatchBuilder:
         leader_epoch: int = -1,
         limit: int = _MAX_INT32,
     ) -> None:
-        segment = _Segment(buffer)
-        if len(segment.view) < _HEADER_SIZE:
+        segment = _Segment(buffer, first=bytes(HEADER_SIZE))
+        if segment.room < 0:
             raise ValueError(
                 f"a batch needs a buffer of at least 61 bytes, not {len(segment.view)}"
             )
         if not 0 <= codec <= max(Codec):
             raise ValueError(f"there is no compression codec {codec}")
-        if not _HEADER_SIZE <= limit <= _MAX_INT32:
+        if not HEADER_SIZE <= limit <= _MAX_INT32:
             raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
-        segment.used = _HEADER_SIZE
         self._segments = [segment]
         self._tail = segment
-        self._raw = _HEADER_SIZE
-        self._room = limit - _HEADER_SIZE
+        self._raw = HEADER_SIZE
+        self._limit = limit
         self._codec = codec
         self._level = level
         self._append_time = log_append_time_ms
@@ -123,7 +124,7 @@ class BatchBuilder:
         self._size = 0
         self._header: bytearray | None = None
         self._parts: list[memoryview] | None = None
-        self._state = _State.OPEN
+        self._open = True
 
     @property
     def record_count(self) -> int:
@@ -175,7 +176,7 @@ class BatchBuilder:
     @property
     def is_sealed(self) -> bool:
         """Whether the batch takes no more records."""
-        return self._state is not _State.OPEN
+        return not self._open
 
     @property
     def is_closed(self) -> bool:
@@ -186,23 +187,15 @@ class BatchBuilder:
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
     ) -> bool:
         """Whether `try_append` of this record would succeed now."""
-        return self._state is _State.OPEN and self._fits(
-            self.size_of(timestamp_ms, key, value, headers)
-        )
+        size = self.size_of(timestamp_ms, key, value, headers)
+        return self._open and size <= self._tail.room and size <= self._limit - self._raw
 
     def size_of(
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
     ) -> int:
         """The exact bytes that this record would take as the next one of the batch."""
-        body = _body(
-            timestamp_ms - self._base_timestamp if self._count else 0,
-            self._count,
-            key,
-            value,
-            headers,
-        )
-        size = sum(map(len, body))
-        return size + len(VARINTS[size])
+        delta = timestamp_ms - self._base_timestamp if self._count else 0
+        return record_size(delta, self._count, key, value, headers)
 
     def try_append(
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
@@ -214,38 +207,78 @@ class BatchBuilder:
         """
         if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
             raise _bad_timestamp(timestamp_ms)
+        # The record is spelled out here and not taken from a function, and its size is summed up
+        # by hand: either would double what an append costs in Python.
         index = self._count
-        body = _body(
-            timestamp_ms - self._base_timestamp if index else 0, index, key, value, headers
-        )
-        size = sum(map(len, body))
+        timestamp = VARINTS[timestamp_ms - self._base_timestamp if index else 0]
+        offset = VARINTS[index]
+        if type(key) is not bytes:
+            key_size, key = sized(key)
+        else:
+            key_size = VARINTS[len(key)]
+        if type(value) is not bytes:
+            value_size, value = sized(value)
+        else:
+            value_size = VARINTS[len(value)]
+        tail = encode_headers(headers) if headers else b"\0"
+        size = 1 + len(timestamp) + len(offset) + len(key_size) + len(key) + len(value_size)
+        size += len(value) + len(tail)
         length = VARINTS[size]
         size += len(length)
-        tail = self._tail
-        start = tail.used
-        end = start + size
-        if (
-            self._state is not _State.OPEN
-            or end > len(tail.view)
-            or size > self._room
-            or index == _MAX_INT32
-        ):
+        segment = self._tail
+        if size > segment.room or size > self._limit - self._raw or not self._open:
             return -1
-        tail.view[start:end] = length + b"".join(body)
-        tail.used = end
-        if index == 0:
-            self._base_timestamp = timestamp_ms
+        segment.pieces += (length, b"\0", timestamp, offset, key_size, key, value_size, value, tail)
+        segment.room -= size
         if timestamp_ms > self._max_timestamp:
             self._max_timestamp = timestamp_ms
+        if index == 0:
+            self._base_timestamp = timestamp_ms
         self._raw += size
-        self._room -= size
         self._count = index + 1
         return index
+
+    def append_many(
+        self,
+        timestamp_ms: int,
+        values: Sequence[Buffer | None],
+        keys: Sequence[Buffer | None] | None = None,
+        start: int = 0,
+    ) -> int:
+        """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
+
+        Returns how many were appended.
+
+        Raises:
+            TypeError: a value or key is not bytes-like; what came before it stays appended.
+        """
+        _check_lengths(values, keys, start)
+        for index in range(start, len(values)):
+            key = None if keys is None else keys[index]
+            if self.try_append(timestamp_ms, key, values[index]) < 0:
+                return index - start
+        return max(len(values) - start, 0)
+
+    def append_arrow(self, timestamp_ms: int, values: Any, keys: Any = None, start: int = 0) -> int:
+        """Append from Arrow arrays of binary or string as `append_many` does from lists.
+
+        Raises:
+            TypeError: an array of another type.
+            ValueError: an array whose buffers contradict it; what came before stays appended.
+        """
+        _check_lengths(values, keys, start)
+        value_bytes = ArrowBytes(values)
+        key_bytes = None if keys is None else ArrowBytes(keys)
+        for index in range(start, len(values)):
+            key = None if key_bytes is None else key_bytes[index]
+            if self.try_append(timestamp_ms, key, value_bytes[index]) < 0:
+                return index - start
+        return max(len(values) - start, 0)
 
     def extend(self, buffer: bytearray | memoryview) -> bool:
         """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
         segment = _Segment(buffer)
-        if self._state is not _State.OPEN:
+        if not self._open:
             return False
         self._segments.append(segment)
         self._tail = segment
@@ -253,9 +286,9 @@ class BatchBuilder:
 
     def seal(self) -> bool:
         """Take no more records; whether this call was the one that sealed."""
-        if self._state is not _State.OPEN:
+        if not self._open:
             return False
-        self._state = _State.SEALED
+        self._open = False
         return True
 
     def close(self) -> list[memoryview]:
@@ -269,13 +302,13 @@ class BatchBuilder:
         """
         if self._parts is not None:
             return self._parts
-        if self._count == 0 or self._state is _State.RELEASED:
+        if self._count == 0 or not self._segments:
             raise ValueError("a batch without records cannot be closed")
-        self._state = _State.SEALED
-        parts = [segment.view[: segment.used] for segment in self._segments if segment.used]
+        self._open = False
+        parts = [part for segment in self._segments if (part := segment.write())]
         if self._codec:
-            parts[0] = parts[0][_HEADER_SIZE:]
-            self._header = bytearray(_HEADER_SIZE)
+            parts[0] = parts[0][HEADER_SIZE:]
+            self._header = bytearray(HEADER_SIZE)
             compressed = compress(self._codec, parts, self._level)
             parts = [memoryview(self._header), *[memoryview(part) for part in compressed]]
         size = sum(map(len, parts))
@@ -283,7 +316,6 @@ class BatchBuilder:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
         self._size = size
         self._parts = parts
-        self._state = _State.CLOSED
         self._write_header(parts)
         return parts
 
@@ -313,21 +345,15 @@ class BatchBuilder:
         The bytes of an uncompressed batch go with them; a compressed and closed batch keeps its
         parts. An open batch is sealed.
         """
-        self._state = _State.RELEASED
+        self._open = False
         buffers = [segment.buffer for segment in self._segments]
         self._segments = []
         if self._header is None:
             self._parts = None
         return buffers
 
-    def _fits(self, size: int) -> bool:
-        tail = self._tail
-        return (
-            tail.used + size <= len(tail.view) and size <= self._room and self._count < _MAX_INT32
-        )
-
     def _require_closed(self) -> None:
-        if self._state < _State.CLOSED:
+        if not self._size:
             raise ValueError("the batch is not closed yet")
 
     def _write_header(self, parts: list[memoryview]) -> None:
@@ -353,53 +379,16 @@ class BatchBuilder:
         struct.pack_into(">I", first, _CRC_AT, crc)
 
 
-def batch_size_of(key: Buffer | None, value: Buffer | None, headers: Headers = ()) -> int:
-    """The exact size of an uncompressed batch that holds this one record."""
-    body = sum(map(len, _body(0, 0, key, value, headers)))
-    return _HEADER_SIZE + len(VARINTS[body]) + body
-
-
-def encode_headers(headers: Headers) -> bytes:
-    """The header section of a record: a count, then names and values."""
-    pairs = list(headers)
-    pieces: list[Buffer] = [VARINTS[len(pairs)]]
-    for key, value in pairs:
-        if not isinstance(key, str):
-            raise TypeError(f"a header's name is a str, not {type(key).__name__}")
-        name = key.encode()
-        pieces += (VARINTS[len(name)], name, *_sized(value))
-    return b"".join(pieces)
-
-
-def _body(
-    timestamp_delta: int,
-    offset_delta: int,
-    key: Buffer | None,
-    value: Buffer | None,
-    headers: Headers,
-) -> tuple[Buffer, ...]:
-    """The pieces of a record behind its length."""
-    return (
-        b"\0",  # attributes: a record has none
-        VARINTS[timestamp_delta],
-        VARINTS[offset_delta],
-        *((VARINTS[len(key)], key) if type(key) is bytes else _sized(key)),
-        *((VARINTS[len(value)], value) if type(value) is bytes else _sized(value)),
-        encode_headers(headers) if headers else b"\0",
-    )
-
-
-def _sized(content: Buffer | None) -> tuple[Buffer, ...]:
-    """Length and bytes of a key, value or header value."""
-    if content is None:
-        return (VARINTS[-1],)
-    data = bytes(memoryview(content))  # a memoryview's len() need not be its bytes
-    return VARINTS[len(data)], data
-
-
 def _bad_timestamp(timestamp_ms: object) -> Exception:
     if not isinstance(timestamp_ms, int):
         return TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
     if timestamp_ms > _MAX_INT64:
         return OverflowError(f"a timestamp has 64 bits: {timestamp_ms}")
     return ValueError(f"a timestamp is not negative: {timestamp_ms}")
+
+
+def _check_lengths(values: Any, keys: Any, start: int) -> None:
+    if start < 0:
+        raise ValueError(f"start is not negative: {start}")
+    if keys is not None and len(keys) != len(values):
+        raise ValueError(f"{len(values)} values, but {len(keys)} keys")

@@ -6,10 +6,9 @@ whatever the bytes say, reading ends with records or with a CorruptRecordError.
 
 from pyclient._pure.checksums import Buffer
 from pyclient._pure.record import ConsumerRecord
-from pyclient._pure.wire import decode_varint
+from pyclient._pure.wire import decode_varint, read_varint
 from pyclient.errors import CorruptRecordError
 
-_new_record = tuple.__new__
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -90,7 +89,7 @@ class RecordDecoder:
         return records
 
     def _read_into(self, records: list[ConsumerRecord], max_records: int) -> None:
-        # One long loop over local names, with the one-byte varint spelled out: calls and
+        # One long loop over local names, with varints of one and two bytes spelled out: calls and
         # attributes are what a record costs in Python. A varint that runs over the record's end
         # is found at the end of the record, one that runs over the data is an IndexError.
         data, size = self._data, len(self._data)
@@ -98,90 +97,100 @@ class RecordDecoder:
         base_offset, from_offset = self._base_offset, self._from_offset
         base_timestamp, append_time = self._base_timestamp, self._append_time
         timestamp_type = 0 if append_time is None else 1
-        at = self._reached
-        while self._done < self._count and len(records) != max_records:
-            length = data[at]
-            if length < 0x80:
-                length = (length >> 1) ^ -(length & 1)
+        new_record = tuple.__new__
+        headers: list[tuple[str, bytes | None]]
+        reached = at = self._reached
+        done, count = self._done, self._count
+        try:
+            while done < count and len(records) != max_records:
+                length = data[at]
                 at += 1
-            else:
-                length, at = decode_varint(data, at, size, 5)
-            end = at + length
-            if length <= 0 or end > size:
-                raise ValueError("its length is wrong")
-            at += 1  # attributes: a record has none
-            delta = data[at]
-            if delta < 0x80:
-                delta = (delta >> 1) ^ -(delta & 1)
+                if length >= 0x80:
+                    length += (data[at] << 7) - 0x80
+                    at += 1
+                    if length >= 0x4000:
+                        length, at = read_varint(data, at - 2, size, 5)
+                end = at + (length >> 1)
+                if length & 1 or length == 0 or end > size:
+                    raise ValueError("its length is wrong")
+                at += 1  # attributes: a record has none
+                timestamp = data[at]
                 at += 1
-            else:
-                delta, at = decode_varint(data, at, size, 10)
-            timestamp = base_timestamp + delta if append_time is None else append_time
-            delta = data[at]
-            if delta < 0x80:
-                delta = (delta >> 1) ^ -(delta & 1)
+                if timestamp >= 0x80:
+                    timestamp += (data[at] << 7) - 0x80
+                    at += 1
+                    if timestamp >= 0x4000:
+                        timestamp, at = read_varint(data, at - 2, size, 10)
+                if append_time is None:
+                    timestamp = base_timestamp + ((timestamp >> 1) ^ -(timestamp & 1))
+                else:
+                    timestamp = append_time
+                offset = data[at]
                 at += 1
-            else:
-                delta, at = decode_varint(data, at, size, 5)
-            offset = base_offset + delta
-            if not (_INT64_MIN <= timestamp <= _INT64_MAX and offset <= _INT64_MAX):
-                timestamp, offset = _wrap(timestamp), _wrap(offset)
-            key_size = data[at]
-            if key_size < 0x80:
-                key_size = (key_size >> 1) ^ -(key_size & 1)
+                if offset >= 0x80:
+                    offset += (data[at] << 7) - 0x80
+                    at += 1
+                    if offset >= 0x4000:
+                        offset, at = read_varint(data, at - 2, size, 5)
+                offset = base_offset + ((offset >> 1) ^ -(offset & 1))
+                if not (
+                    _INT64_MIN <= timestamp <= _INT64_MAX and _INT64_MIN <= offset <= _INT64_MAX
+                ):
+                    timestamp, offset = _wrap(timestamp), _wrap(offset)
+                key_size = data[at]
                 at += 1
-            else:
-                key_size, at = decode_varint(data, at, size, 5)
-            key_end = at + key_size
-            if key_size >= 0 and key_end <= end:
-                key = data[at:key_end]
-                at = key_end
-            elif key_size == -1:
-                key = None
-            else:
-                raise ValueError("its key's length is wrong")
-            value_size = data[at]
-            if value_size < 0x80:
-                value_size = (value_size >> 1) ^ -(value_size & 1)
+                if key_size >= 0x80:
+                    key_size += (data[at] << 7) - 0x80
+                    at += 1
+                    if key_size >= 0x4000:
+                        key_size, at = read_varint(data, at - 2, size, 5)
+                if key_size & 1:
+                    key, key_size = _null(key_size)
+                else:
+                    key_size >>= 1
+                    key = data[at : at + key_size]
+                    at += key_size
+                value_size = data[at]
                 at += 1
-            else:
-                value_size, at = decode_varint(data, at, size, 5)
-            value_end = at + value_size
-            if value_size >= 0 and value_end <= end:
-                value = data[at:value_end]
-                at = value_end
-            elif value_size == -1:
-                value = None
-            else:
-                raise ValueError("its value's length is wrong")
-            if data[at] == 0 and at + 1 == end:
-                headers: list[tuple[str, bytes | None]] = []
-                header_size = -1
-            elif offset >= from_offset:
-                headers, header_size = _read_headers(data, at, end)
-            if offset >= from_offset:
-                records.append(
-                    _new_record(
-                        ConsumerRecord,
-                        (
-                            topic,
-                            partition,
-                            leader_epoch,
-                            offset,
-                            timestamp,
-                            timestamp_type,
-                            key,
-                            value,
-                            headers,
-                            None,
-                            key_size,
-                            value_size,
-                            header_size,
-                        ),
+                if value_size >= 0x80:
+                    value_size += (data[at] << 7) - 0x80
+                    at += 1
+                    if value_size >= 0x4000:
+                        value_size, at = read_varint(data, at - 2, size, 5)
+                if value_size & 1:
+                    value, value_size = _null(value_size)
+                else:
+                    value_size >>= 1
+                    value = data[at : at + value_size]
+                    at += value_size
+                if data[at] == 0:
+                    headers, header_size = [], -1
+                    at += 1
+                else:
+                    headers, header_size, at = _read_headers(data, at, end)
+                if at != end:
+                    raise ValueError("its fields do not end where it does")
+                if offset >= from_offset:
+                    fields = (
+                        topic,
+                        partition,
+                        leader_epoch,
+                        offset,
+                        timestamp,
+                        timestamp_type,
+                        key,
+                        value,
+                        headers,
+                        None,
+                        key_size,
+                        value_size,
+                        header_size,
                     )
-                )
-            self._reached = at = end
-            self._done += 1
+                    records.append(new_record(ConsumerRecord, fields))
+                reached = end
+                done += 1
+        finally:
+            self._reached, self._done = reached, done
 
     def _corrupt(self, reason: str) -> CorruptRecordError:
         return CorruptRecordError(
@@ -191,7 +200,16 @@ class RecordDecoder:
         )
 
 
-def _read_headers(data: bytes, at: int, end: int) -> tuple[list[tuple[str, bytes | None]], int]:
+def _null(size: int) -> tuple[None, int]:
+    if size != 1:
+        raise ValueError("its key's or value's length is negative")
+    return None, -1
+
+
+def _read_headers(
+    data: bytes, at: int, end: int
+) -> tuple[list[tuple[str, bytes | None]], int, int]:
+    """The headers, their bytes, and where they end."""
     count, at = decode_varint(data, at, end, 5)
     if count < 0 or 2 * count > end - at:
         raise ValueError("its header count is wrong")
@@ -214,9 +232,7 @@ def _read_headers(data: bytes, at: int, end: int) -> tuple[list[tuple[str, bytes
             headers.append((name, data[at : at + size]))
             at += size
             total += size
-    if at != end:
-        raise ValueError("it has bytes behind its last field")
-    return headers, total if count else -1
+    return headers, total if count else -1, at
 
 
 def _wrap(value: int) -> int:

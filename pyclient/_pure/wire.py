@@ -31,8 +31,8 @@ class _Varints(dict[int, bytes]):
 VARINTS: Final = _Varints()
 
 
-def decode_varint(data: bytes, position: int, end: int, max_bytes: int) -> tuple[int, int]:
-    """The varint at `position` and the position behind it.
+def read_varint(data: bytes, position: int, end: int, max_bytes: int) -> tuple[int, int]:
+    """The varint at `position`, still zig-zag, and the position behind it.
 
     Raises:
         ValueError: it does not end before `end`, or has more bits than its type.
@@ -44,6 +44,16 @@ def decode_varint(data: bytes, position: int, end: int, max_bytes: int) -> tuple
         if byte < 0x80:
             if value >> (64 if max_bytes == 10 else 32):
                 break
-            return (value >> 1) ^ -(value & 1), at + 1
+            return value, at + 1
         shift += 7
-    raise ValueError("not a varint")
+    raise ValueError("it has a number that is no varint")
+
+
+def decode_varint(data: bytes, position: int, end: int, max_bytes: int) -> tuple[int, int]:
+    """The varint at `position`, and the position behind it.
+
+    Raises:
+        ValueError: it does not end before `end`, or has more bits than its type.
+    """
+    value, position = read_varint(data, position, end, max_bytes)
+    return (value >> 1) ^ -(value & 1), position
