@@ -4,8 +4,7 @@ Only headers are read. Records are decoded where the topic's rules speak of each
 topic needs keys, a bound on old timestamps needs times. No state; any thread.
 """
 
-from enum import Enum
-
+from broker_stub.log.append_info import AppendOrigin
 from broker_stub.log.batch_header import (
     CHECKSUM_FROM,
     CODEC_MASK,
@@ -29,16 +28,6 @@ from pyclient.errors import (
     UnsupportedCompressionTypeError,
 )
 from pyclient.records.batch import HEADER_SIZE, RecordBatch
-
-
-class AppendOrigin(Enum):
-    """Who wrote the batches, and so what is checked."""
-
-    CLIENT = "client"
-    """A producer: everything is checked, and sequences must follow each other."""
-
-    COORDINATOR = "coordinator"
-    """The broker itself, which may write several batches at once, and control records."""
 
 
 def split_batches(batches: memoryview) -> list[BatchHeader]:

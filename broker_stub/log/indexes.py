@@ -10,6 +10,7 @@ anew from the log. Guarded by the lock of its log.
 import os
 import struct
 from bisect import bisect_right
+from mmap import mmap
 from typing import ClassVar, Final
 
 from broker_stub import diagnostics
@@ -19,6 +20,7 @@ from broker_stub.log.open_files import OpenFiles
 SPILL_BYTES: Final = 4096
 
 Entry = tuple[int, int]
+Buffer = bytearray | mmap
 
 
 class SparseIndex:
@@ -101,9 +103,19 @@ class SparseIndex:
 
     def _last_at_most(self, limit: int, field: int) -> Entry | None:
         """The last entry whose `field` is at most `limit`; fields never decrease."""
-        slots = range(len(self))
-        slot = bisect_right(slots, limit, key=lambda slot: self._entry(slot)[field])
+        slot = _count_at_most(self.ENTRY, self._tail, limit, field)
+        if slot or not self._stored:
+            return self._entry(self._stored + slot - 1) if slot else None
+        slot = _count_at_most(self.ENTRY, self._files.map(self.path).bytes, limit, field)
         return self._entry(slot - 1) if slot else None
+
+
+def _count_at_most(entry: struct.Struct, stored: Buffer, limit: int, field: int) -> int:
+    """How many entries, which ascend, have a `field` of at most `limit`."""
+    unpack, size = entry.unpack_from, entry.size
+    return bisect_right(
+        range(len(stored) // size), limit, key=lambda slot: unpack(stored, slot * size)[field]
+    )
 
 
 class OffsetIndex(SparseIndex):

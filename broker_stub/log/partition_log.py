@@ -7,54 +7,28 @@ The folder is made by the first append, so ten thousand empty partitions cost no
 """
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final
 
-from broker_stub.log.batch_header import BatchHeader, put_base_offset, put_leader_epoch
-from broker_stub.log.batch_validation import AppendOrigin, validate
+from broker_stub.log.append_info import AppendInfo, AppendOrigin, BatchPlace, number_batches
+from broker_stub.log.batch_validation import validate
 from broker_stub.log.checkpoints import LEADER_EPOCHS
-from broker_stub.log.file_slice import FileSlice
+from broker_stub.log.idempotence import check_producers
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_metadata import write_partition_metadata
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX, write_snapshot
 from broker_stub.log.producer_state import ProducerState, RememberedBatch
-from broker_stub.log.producer_tail import recall_batches
-from broker_stub.log.segment import BatchPlace, Segment, file_name, sync_path
+from broker_stub.log.segment import Segment, file_name, sync_path
+from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
 
-_BASE_OFFSET: Final = attrgetter("base_offset")
 _NEVER: Final = INT64_MAX
-
-
-class AppendInfo(NamedTuple):
-    """Where batches were written, or were written before."""
-
-    first_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    """-1 where records keep the time of their producer."""
-    log_start_offset: int
-    duplicate: bool = False
-    """A retry: nothing was written now, and the offsets are those of the first time."""
-    flush_due: bool = False
-    """`flush.messages` is reached: the caller flushes, off the serving thread."""
-
-
-class LogRead(NamedTuple):
-    """Whole batches of one segment, the one that contains the asked offset first."""
-
-    records: FileSlice | None
-    """None: there is nothing to read at this offset yet."""
-    next_offset: int
-    """Where a reader goes on."""
 
 
 class PartitionLog:
@@ -67,7 +41,6 @@ class PartitionLog:
         "_lock",
         "_log_end_offset",
         "_log_start_offset",
-        "_read_hint",
         "_request_flush",
         "_segments",
         "_unflushed",
@@ -107,14 +80,12 @@ class PartitionLog:
         self._files = files
         self._request_flush = request_flush
         self._lock = Lock()
-        self._segments: list[Segment] = []  # by base offset; the last one is active
+        self._segments = SegmentList()
         self._log_start_offset = 0
         self._log_end_offset = 0
         self._high_watermark = 0
         self._unflushed = 0
         self._closed = False
-        # Where the last read ended (offset, segment, position): most readers go on there.
-        self._read_hint: tuple[int, Segment, int] | None = None
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic}-{self.partition}, {self.folder})"
@@ -123,7 +94,7 @@ class PartitionLog:
         self, segments: Sequence[Segment], log_start_offset: int, log_end_offset: int
     ) -> None:
         """Take over what was found in the folder; called once, before any other use."""
-        self._segments = list(segments)
+        self._segments = SegmentList(segments)
         self._log_start_offset = log_start_offset
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
@@ -147,8 +118,11 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset up to which every transaction is decided: there are none, so all is."""
-        return self._high_watermark
+        """The offset up to which every transaction is decided."""
+        first_unstable = self.producer_state.first_unstable_offset
+        if first_unstable is None:
+            return self._high_watermark
+        return min(self._high_watermark, first_unstable)
 
     @property
     def size(self) -> int:
@@ -214,11 +188,16 @@ class PartitionLog:
             )
         with self._lock:
             self._check_open()
-            duplicate = self._check_producers(headers, origin)
+            duplicate = check_producers(
+                self.producer_state,
+                headers,
+                self._segments.all(),
+                from_client=origin is AppendOrigin.CLIENT,
+            )
             if duplicate is not None:
                 return self._answer_again(duplicate)
             first_offset = self._log_end_offset
-            places = _number_batches(view, headers, first_offset, leader_epoch)
+            places = number_batches(view, headers, first_offset, leader_epoch)
             self._note_leader_epoch(leader_epoch, first_offset)
             flush_in_ms = self._write(view, places, now_ms)
             for header, place in zip(headers, places, strict=True):
@@ -236,25 +215,6 @@ class PartitionLog:
         if flush_in_ms != _NEVER:
             self._request_flush(self, flush_in_ms)
         return info
-
-    def _check_producers(
-        self, headers: Sequence[BatchHeader], origin: AppendOrigin
-    ) -> RememberedBatch | None:
-        """Refuse batches that their producers may not write; a batch that is there already."""
-        from_client = origin is AppendOrigin.CLIENT
-        for header in headers:
-            if header.producer_id < 0:
-                continue
-            entry = self.producer_state.get(header.producer_id)
-            if from_client and entry is not None:
-                duplicate = entry.duplicate_of(header)
-                if duplicate is None and entry.may_have_forgotten(header):
-                    recall_batches(entry, self._segments)
-                    duplicate = entry.duplicate_of(header)
-                if duplicate is not None:
-                    return duplicate
-            self.producer_state.check(header, check_sequence=from_client)
-        return None
 
     def _answer_again(self, batch: RememberedBatch) -> AppendInfo:
         return AppendInfo(
@@ -279,7 +239,7 @@ class PartitionLog:
         flush_in_ms = _NEVER if self._unflushed else self.config.flush_ms
         if not self._segments:
             self._make_folder(now_ms)
-        elif self._segments[-1].should_roll(
+        elif self._segments.active.should_roll(
             len(view),
             max(place.max_timestamp for place in places),
             places[-1].last_offset,
@@ -288,7 +248,7 @@ class PartitionLog:
         ):
             self._roll(now_ms)
             flush_in_ms = 0  # a sealed segment is synced once, and never checked again
-        self._segments[-1].append(view, places)
+        self._segments.active.append(view, places)
         return flush_in_ms
 
     def _make_folder(self, now_ms: int) -> None:
@@ -302,7 +262,7 @@ class PartitionLog:
 
     def _roll(self, now_ms: int) -> None:
         """Close the active segment and start the next one at the end of the log."""
-        sealed = self._segments[-1]
+        sealed = self._segments.active
         sealed.seal()
         try:
             self._take_snapshot()
@@ -312,7 +272,7 @@ class PartitionLog:
         self._files.forget(sealed.log_path)  # its next reader needs no writer
 
     def _add_segment(self, now_ms: int) -> None:
-        self._segments.append(
+        self._segments.add(
             Segment.create(self.folder, self._log_end_offset, self._files, self.config, now_ms)
         )
 
@@ -351,42 +311,9 @@ class PartitionLog:
                 end_offset = limit_offset
             if offset >= end_offset:
                 return LogRead(None, offset)
-            at, position = self._locate(offset)
-            segment = self._segments[at]
-            limit, next_offset = self._limit_in(at, end_offset)
-            if limit - position > max_bytes:
-                limit, next_offset = segment.whole_batches(position, max_bytes, limit)
-                if limit - position > max_bytes and not min_one_batch:
-                    limit = position
-            if limit <= position:
-                return LogRead(None, offset)
-            self._read_hint = (next_offset, segment, limit)
-            return LogRead(FileSlice(segment.file(), position, limit - position), next_offset)
-
-    def _locate(self, offset: int) -> tuple[int, int]:
-        """Which segment has the batch of `offset`, or the next batch after it, and where."""
-        segments = self._segments
-        at = max(bisect_right(segments, offset, key=_BASE_OFFSET) - 1, 0)
-        if self._read_hint is not None:
-            hinted_offset, segment, position = self._read_hint
-            if hinted_offset == offset and segment is segments[at] and position < segment.size:
-                return at, position
-        # Compaction can leave a segment that ends before the next one starts.
-        while (found := segments[at].find(offset)) is None:
-            if at + 1 == len(segments):
-                return at, segments[at].size
-            at += 1
-        return at, found[0]
-
-    def _limit_in(self, at: int, end_offset: int) -> tuple[int, int]:
-        """Where in a segment the batches before `end_offset` end, and the offset after them."""
-        segment = self._segments[at]
-        last = at + 1 == len(self._segments)
-        next_base = self._log_end_offset if last else self._segments[at + 1].base_offset
-        if end_offset >= next_base:
-            return segment.size, next_base
-        found = segment.find(end_offset)
-        return (segment.size, next_base) if found is None else (found[0], found[1].base_offset)
+            return self._segments.read(
+                offset, max_bytes, end_offset, self._log_end_offset, min_one_batch
+            )
 
     def lookup_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
         """The first record that is not older than `timestamp_ms`.
@@ -396,7 +323,7 @@ class PartitionLog:
         """
         with self._lock:
             self._check_open()
-            return find_timestamp(self._segments, timestamp_ms, self._log_start_offset)
+            return find_timestamp(self._segments.all(), timestamp_ms, self._log_start_offset)
 
     def max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the latest timestamp; None without one.
@@ -406,7 +333,7 @@ class PartitionLog:
         """
         with self._lock:
             self._check_open()
-            return find_max_timestamp(self._segments)
+            return find_max_timestamp(self._segments.all())
 
     # Maintenance
 
@@ -442,15 +369,13 @@ class PartitionLog:
         with self._lock:
             if self._closed:
                 return []
-            count = choose(self._segments, self)
+            count = choose(self._segments.all(), self)
             if count == 0:
                 return []
             if count == len(self._segments):
                 self._roll(now_ms)
-            detached = self._segments[:count]
-            del self._segments[:count]
-            self._read_hint = None
-            self._move_start(self._segments[0].base_offset)
+            detached = self._segments.remove_oldest(count)
+            self._move_start(self._segments.all()[0].base_offset)
             return detached
 
     def _move_start(self, offset: int) -> None:
@@ -474,8 +399,7 @@ class PartitionLog:
             if self._closed or not self._segments:
                 return
             end_offset = self._log_end_offset
-            at = max(bisect_right(self._segments, self.recovery_point, key=_BASE_OFFSET) - 1, 0)
-            segments = self._segments[at:]
+            segments = self._segments.since(self.recovery_point)
             self._unflushed = 0
         try:
             for segment in segments:
@@ -496,8 +420,9 @@ class PartitionLog:
             self.flush()
             with self._lock:
                 if self._segments and not self._closed:
-                    self._segments[-1].seal()
-                    self._take_snapshot()
+                    self._segments.active.seal()
+                    if self._log_end_offset > 0:
+                        self._take_snapshot()
         except OSError as error:
             raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
         finally:
@@ -510,26 +435,9 @@ class PartitionLog:
             self._let_go()
 
     def _let_go(self) -> None:
-        self._read_hint = None
         for segment in self._segments:
             segment.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise KafkaStorageError(f"the log of {self.topic}-{self.partition} is closed")
-
-
-def _number_batches(
-    view: memoryview, headers: Sequence[BatchHeader], first_offset: int, leader_epoch: int
-) -> list[BatchPlace]:
-    """Write offsets and leader epoch into the batches; where they will be."""
-    places = []
-    position, offset = 0, first_offset
-    for header in headers:
-        put_base_offset(view, position, offset)
-        put_leader_epoch(view, position, leader_epoch)
-        last_offset = offset + header.last_offset_delta
-        places.append(BatchPlace(last_offset, header.max_timestamp, header.size))
-        position += header.size
-        offset = last_offset + 1
-    return places

@@ -1,7 +1,7 @@
 """What a partition remembers of idempotent producers, so that a retry is written once.
 
-Per producer: its epoch, and the sequences and offsets of its last five batches, as many as a
-client may have in flight. Also where its open transaction starts, which older files may hold.
+Per producer: its epoch, the sequences and offsets of its last five batches (as many as a client
+may have in flight), and where its open transaction starts, which folders of Apache Kafka may hold.
 Checked before a batch is written, updated after. Guarded by the lock of its log.
 """
 
@@ -96,12 +96,18 @@ class ProducerEntry:
             and header.base_sequence != (self.last_sequence + 1) & _SEQUENCE_MASK
         )
 
-    def remember(self, header: BatchHeader, last_offset: int) -> None:
+    def note(self, header: BatchHeader, last_offset: int) -> None:
         """Note a batch that was written with the last offset given."""
         if header.producer_epoch != self.epoch:
             self.epoch = header.producer_epoch
             self.batches.clear()
             self.tail_is_known = True  # sequences start anew, there is no older retry
+        self.last_timestamp = header.max_timestamp
+        if header.is_control:
+            self.current_txn_first_offset = NO_OFFSET
+            return
+        if header.is_transactional and self.current_txn_first_offset == NO_OFFSET:
+            self.current_txn_first_offset = last_offset - header.last_offset_delta
         self.batches.append(
             RememberedBatch(
                 last_sequence_of(header),
@@ -111,16 +117,16 @@ class ProducerEntry:
             )
         )
         del self.batches[:-BATCHES_REMEMBERED]
-        self.last_timestamp = header.max_timestamp
 
 
 class ProducerState:
     """The producers of one partition, by id."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_open_transactions")
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
+        self._open_transactions: dict[int, int] = {}  # first offsets, by producer id
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -135,6 +141,14 @@ class ProducerState:
     def load(self, entries: Iterable[ProducerEntry]) -> None:
         """Take over the entries of a snapshot, and only those."""
         self._entries = {entry.producer_id: entry for entry in entries}
+        self._open_transactions.clear()
+        for entry in self:
+            self._note_transaction(entry)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction starts; None when none is open."""
+        return min(self._open_transactions.values(), default=None)
 
     def check(self, header: BatchHeader, *, check_sequence: bool) -> None:
         """Refuse a batch whose producer is fenced, or that does not follow its last one.
@@ -174,7 +188,15 @@ class ProducerState:
             entry = self._entries[header.producer_id] = ProducerEntry(
                 header.producer_id, header.producer_epoch
             )
-        entry.remember(header, last_offset)
+        entry.note(header, last_offset)
+        if header.is_transactional:
+            self._note_transaction(entry)
+
+    def _note_transaction(self, entry: ProducerEntry) -> None:
+        if entry.current_txn_first_offset == NO_OFFSET:
+            self._open_transactions.pop(entry.producer_id, None)
+        else:
+            self._open_transactions[entry.producer_id] = entry.current_txn_first_offset
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that have not written for so long; how many were."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from broker_stub import diagnostics
+from broker_stub.log.append_info import BatchPlace
 from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.file_slice import read_exactly
@@ -21,7 +22,7 @@ from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.open_files import OpenFile, OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_recovery import recover_producers
-from broker_stub.log.segment import BatchPlace, Segment
+from broker_stub.log.segment import Segment
 from pyclient import _twin
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE

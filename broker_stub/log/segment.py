@@ -7,9 +7,11 @@ A segment knows nothing of leaders, producers or retention. Guarded by the lock 
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final
 
 from broker_stub import diagnostics
+from broker_stub.log.append_info import BatchPlace
 from broker_stub.log.batch_header import (
     NO_TIMESTAMP,
     BatchHeader,
@@ -32,14 +34,6 @@ DELETED_SUFFIX: Final = ".deleted"
 # A walk reads this much at a time: about what lies between two index entries.
 _WALK_BYTES: Final = 8192
 _INT32_MAX: Final = 2**31 - 1
-
-
-class BatchPlace(NamedTuple):
-    """What the indexes need to know of an appended batch."""
-
-    last_offset: int
-    max_timestamp: int
-    size: int
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -296,12 +290,11 @@ class Segment:
     ) -> Iterator[tuple[int, BatchHeader]]:
         """Walk from an index entry, or from `start` when there is none or it is wrong."""
         if entry is not None:
-            last_offset, position = entry
-            header = next(self.walk(position, position + 1), (0, None))[1]
-            if header is not None and header.last_offset == last_offset:
-                start = position
-            else:
-                self._mend_indexes()
+            walk = self.walk(entry[1])
+            first = next(walk, None)
+            if first is not None and first[1].last_offset == entry[0]:
+                return chain((first,), walk)
+            self._mend_indexes()
         return self.walk(start)
 
     def read_next_offset(self) -> int:

@@ -1,22 +1,54 @@
-"""Batches of a producer that a snapshot does not hold, found in the log's tail.
+"""Whether a batch is a retry of one that was written: then it is not written again.
 
-After a restart a snapshot gives each producer's last batch. A retry of an older one is rare, so
-the log is searched only when a sequence looks like one, once per producer, within a bound: a clean
-start reads nothing. Called under the lock of the log.
+A producer's last five batches are remembered. After a restart a snapshot gives the last one of
+each; the four before it are in the log's tail, which is searched only when a sequence looks like
+a retry of them, once per producer and within a bound. So a clean start reads nothing. Called
+under the lock of the log.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
+from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.producer_state import (
     BATCHES_REMEMBERED,
     ProducerEntry,
+    ProducerState,
     RememberedBatch,
     last_sequence_of,
 )
 from broker_stub.log.segment import Segment
 
 _SEARCHED_BYTES: Final = 16 << 20
+
+
+def check_producers(
+    state: ProducerState,
+    headers: Sequence[BatchHeader],
+    segments: Sequence[Segment],
+    *,
+    from_client: bool,
+) -> RememberedBatch | None:
+    """Refuse batches that their producers may not write; the one that is there already, if so.
+
+    Only a client's retry is looked for, and only its sequences are checked.
+
+    Raises:
+        InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
+    """
+    for header in headers:
+        if header.producer_id < 0:
+            continue
+        entry = state.get(header.producer_id)
+        if from_client and entry is not None:
+            duplicate = entry.duplicate_of(header)
+            if duplicate is None and entry.may_have_forgotten(header):
+                recall_batches(entry, segments)
+                duplicate = entry.duplicate_of(header)
+            if duplicate is not None:
+                return duplicate
+        state.check(header, check_sequence=from_client)
+    return None
 
 
 def recall_batches(entry: ProducerEntry, segments: Sequence[Segment]) -> None:

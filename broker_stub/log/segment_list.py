@@ -1,0 +1,109 @@
+"""The segments of a log in order: which one holds an offset, and which batches a read gets.
+
+Guarded by the lock of its log.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from broker_stub.log.file_slice import FileSlice
+from broker_stub.log.segment import Segment
+
+_BASE_OFFSET: Final = attrgetter("base_offset")
+
+
+class LogRead(NamedTuple):
+    """Whole batches of one segment, the one that contains the asked offset first."""
+
+    records: FileSlice | None
+    """None: there is nothing to read at this offset yet."""
+    next_offset: int
+    """Where a reader goes on."""
+
+
+class SegmentList:
+    """Segments by base offset; the last one is active. A new log has none."""
+
+    __slots__ = ("_read_end", "_segments")
+
+    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+        self._segments = list(segments)
+        # Where the last read ended (offset, segment, position): most readers go on there.
+        self._read_end: tuple[int, Segment, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    @property
+    def active(self) -> Segment:
+        """The segment that takes the appends."""
+        return self._segments[-1]
+
+    def all(self) -> Sequence[Segment]:
+        """The segments, oldest first; not to be kept."""
+        return self._segments
+
+    def since(self, offset: int) -> list[Segment]:
+        """The segment that holds `offset`, and those after it."""
+        return self._segments[self._holding(offset) :]
+
+    def add(self, segment: Segment) -> None:
+        """Make a segment the active one."""
+        self._segments.append(segment)
+
+    def remove_oldest(self, count: int) -> list[Segment]:
+        """Take the oldest segments out."""
+        removed = self._segments[:count]
+        del self._segments[:count]
+        self._read_end = None
+        return removed
+
+    def read(
+        self, offset: int, max_bytes: int, end_offset: int, log_end_offset: int, min_one_batch: bool
+    ) -> LogRead:
+        """Batches from `offset` on that lie before `end_offset`; see `PartitionLog.read`."""
+        at, position = self._locate(offset)
+        segment = self._segments[at]
+        limit, next_offset = self._limit_in(at, end_offset, log_end_offset)
+        if limit - position > max_bytes:
+            limit, next_offset = segment.whole_batches(position, max_bytes, limit)
+            if limit - position > max_bytes and not min_one_batch:
+                return LogRead(None, offset)
+        if limit <= position:
+            return LogRead(None, offset)
+        self._read_end = (next_offset, segment, limit)
+        return LogRead(FileSlice(segment.file(), position, limit - position), next_offset)
+
+    def _holding(self, offset: int) -> int:
+        return max(bisect_right(self._segments, offset, key=_BASE_OFFSET) - 1, 0)
+
+    def _locate(self, offset: int) -> tuple[int, int]:
+        """Which segment has the batch of `offset`, or the next batch after it, and where."""
+        segments = self._segments
+        at = self._holding(offset)
+        if self._read_end is not None:
+            next_offset, segment, position = self._read_end
+            if next_offset == offset and segment is segments[at] and position < segment.size:
+                return at, position
+        # Compaction can leave a segment that ends before the next one starts.
+        while (found := segments[at].find(offset)) is None:
+            if at + 1 == len(segments):
+                return at, segments[at].size
+            at += 1
+        return at, found[0]
+
+    def _limit_in(self, at: int, end_offset: int, log_end_offset: int) -> tuple[int, int]:
+        """Where in a segment the batches before `end_offset` end, and the offset after them."""
+        segment = self._segments[at]
+        last = at + 1 == len(self._segments)
+        next_base = log_end_offset if last else self._segments[at + 1].base_offset
+        if end_offset < next_base:
+            found = segment.find(end_offset)
+            if found is not None:
+                return found[0], found[1].base_offset
+        return segment.size, next_base
