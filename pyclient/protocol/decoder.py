@@ -14,7 +14,13 @@ from pyclient.protocol.primitives import (
     WireType,
     decode_uvarint,
 )
-from pyclient.protocol.schema import NO_TAGGED_FIELDS, Field, Message, Struct
+from pyclient.protocol.schema import (
+    NO_TAGGED_FIELDS,
+    Field,
+    Message,
+    Struct,
+    shared_default,
+)
 from pyclient.protocol.source import Source, format_of_many, minimum_width
 
 Decoder = Callable[[bytes | memoryview, int], tuple[Any, int]]
@@ -78,7 +84,7 @@ class _DecoderSource(Source):
 
     def assign_default(self, one: Field, target: str) -> None:
         if isinstance(one.type, StructType) and one.default_is_mutable:
-            value = self.default_struct(one.type.struct)
+            value = self.constant(shared_default(one.type.struct))
         elif one.default_is_mutable:
             value = "[]"
         else:
@@ -86,15 +92,6 @@ class _DecoderSource(Source):
             literal = default is None or isinstance(default, bool | int | str)
             value = repr(default) if literal else self.constant(default)
         self.emit(f"{target}.{one.name} = {value}")
-
-    def default_struct(self, struct_class: type[Struct]) -> str:
-        """A new struct of defaults. Spelt out: a Fetch response has three in each partition."""
-        local = self.name("m")
-        self.emit(f"{local} = new({self.constant(struct_class, 'C')})")
-        for one in struct_class.fields:
-            self.assign_default(one, local)
-        self.emit(f"{local}.unknown_tagged_fields = NONE")
-        return local
 
     def nullable(self, one: Field) -> bool:
         return self.version in one.nullable
@@ -189,14 +186,60 @@ class _DecoderSource(Source):
             self.emit(f"{target} = list({readers}[{count}](b, p))")
             self.emit(f"p += {count} * {element.width}")
             return
-        items, add, item = self.name("a"), self.name("w"), self.name("m")
+        items, add = self.name("a"), self.name("w")
         self.emit(f"{items} = []")
         self.emit(f"{add} = {items}.append")
+        fixed = self.fixed_fields(element)
+        if fixed:
+            self.decode_fixed_structs(element, fixed, count, add)
+        else:
+            self.decode_elements(element, count, add)
+        self.emit(f"{target} = {items}")
+
+    def decode_elements(self, element: WireType, count: str, add: str) -> None:
+        item = self.name("m")
         with self.block(f"for _ in range({count}):"):
             self.decode_value(element, item, nullable=False)
             self.flush()
             self.emit(f"{add}({item})")
-        self.emit(f"{target} = {items}")
+
+    def fixed_fields(self, element: WireType) -> list[Field]:
+        """The fields of a struct whose inline fields all have a fixed width; else none."""
+        if not isinstance(element, StructType):
+            return []
+        fields = self.inline_fields(element.struct)
+        return fields if all(one.type.width for one in fields) else []
+
+    def decode_fixed_structs(
+        self, element: WireType, fields: list[Field], count: str, add: str
+    ) -> None:
+        """Structs of one width stand like a table: read by one iterator.
+
+        In flexible versions that is so while no struct has tags, which their last bytes tell.
+        """
+        assert isinstance(element, StructType)
+        flexible = self.is_flexible()
+        codes = "".join(one.type.code for one in fields) + "x" * flexible
+        width = struct.calcsize(">" + codes)
+        rows = self.scope_once("i", codes, struct.Struct(">" + codes).iter_unpack)
+        end, item = self.name("q"), self.name("m")
+        self.emit(f"{end} = p + {count} * {width}")
+        if flexible:
+            with self.block(f"if {end} > e or any(b[p + {width - 1}:{end}:{width}]):"):
+                self.decode_elements(element, count, add)
+            self.emit("else:")
+            self.indent += 1
+        targets = ", ".join(f"{item}.{one.name}" for one in fields)
+        with self.block(f"for row in {rows}(b[p:{end}]):"):
+            self.emit(f"{item} = new({self.constant(element.struct, 'C')})")
+            self.emit(f"{targets}{',' if len(fields) == 1 else ''} = row")
+            for one in element.struct.fields:
+                if one not in fields:
+                    self.assign_default(one, item)
+            self.emit(f"{item}.unknown_tagged_fields = NONE")
+            self.emit(f"{add}({item})")
+        self.emit(f"p = {end}")
+        self.indent -= flexible
 
     def decode_tags(self, struct_class: type[Struct], target: str) -> None:
         tagged = self.tagged_fields(struct_class)

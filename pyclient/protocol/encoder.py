@@ -69,6 +69,7 @@ class _EncoderSource(Source):
         if self.is_flexible():
             self.encode_tags(struct_class, source)
         else:
+            self.check_early(f"{source}.unknown_tagged_fields")
             for one in self.tagged_fields(struct_class):
                 self.refuse_unless_default(one, f"{source}.{one.name}")
 

@@ -219,6 +219,11 @@ class _EncodeWalk:
                 self.value(one.type, held, here, self.version in one.nullable)
             elif not one.ignorable and held != one.fresh_default():
                 self.fail(here, f"{_describe(held)} can't be sent: not in this version")
+        if value.unknown_tagged_fields and self.version not in self.cls.flexible:
+            self.fail(
+                _join(path, "unknown_tagged_fields"),
+                f"{dict(value.unknown_tagged_fields)} can't be sent: this version has no tags",
+            )
         for tag, content in value.unknown_tagged_fields.items():
             if not isinstance(tag, int) or not isinstance(content, bytes):
                 self.fail(_join(path, "unknown_tagged_fields"), "wants int to bytes")

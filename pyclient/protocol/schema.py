@@ -175,7 +175,7 @@ class Struct(metaclass=StructMeta):
         self.unknown_tagged_fields = NO_TAGGED_FIELDS
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, Struct) or type(other).fields is not type(self).fields:
             return NotImplemented
         return dict(self.unknown_tagged_fields) == dict(other.unknown_tagged_fields) and all(
             getattr(self, one.name) == getattr(other, one.name) for one in type(self).fields
@@ -188,6 +188,28 @@ class Struct(metaclass=StructMeta):
         if self.unknown_tagged_fields:
             shown.append(f"unknown_tagged_fields={dict(self.unknown_tagged_fields)!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def shared_default(struct_class: type[Struct]) -> Struct:
+    """One struct of defaults for every decoded message that lacks the field: nobody may change it.
+
+    A Fetch response has three such fields in each partition; fresh ones would cost more than
+    decoding the rest.
+    """
+    name = struct_class.__name__
+
+    def refuse(_self: Struct, field_name: str, _value: object) -> None:
+        raise AttributeError(
+            f"this {name} is a shared default: to set {field_name}, assign a new {name}"
+        )
+
+    frozen = StructMeta(name, (struct_class,), {"__setattr__": refuse})
+    frozen.fields = struct_class.fields
+    default: Struct = object.__new__(frozen)  # type: ignore[arg-type]
+    for one in struct_class.fields:
+        object.__setattr__(default, one.name, one.fresh_default())
+    object.__setattr__(default, "unknown_tagged_fields", NO_TAGGED_FIELDS)
+    return default
 
 
 def _holds_records(struct_class: type[Struct]) -> bool:

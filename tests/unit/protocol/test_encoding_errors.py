@@ -173,3 +173,9 @@ def test_unknown_tagged_fields_map_tags_to_bytes(fields: Any) -> None:
 def test_unknown_version_says_which_are_known(version: int) -> None:
     error = refusal(ProduceRequest(), version)
     assert "unknown version: ProduceRequest has versions 3-13" in str(error)
+
+
+def test_unknown_tagged_fields_are_refused_by_a_version_without_tags() -> None:
+    request = MetadataRequest(topics=None, unknown_tagged_fields={7: b"x"})
+    with pytest.raises(ProtocolError, match="has no tags"):
+        request.encode(1)
