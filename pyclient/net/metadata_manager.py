@@ -185,6 +185,7 @@ class MetadataManager:
             return PollResult(next_poll_ms=due_ms)
         if self._failing_since_ms + self._rebootstrap_trigger_ms <= now_ms:
             self._network.rebootstrap()
+            self._failing_since_ms = now_ms
         # Only the new topics, unless everything is wanted anyway.
         partial = not self._wanted and now_ms < self._fresh_until_ms
         names = self._new_topics if partial else self._topics

@@ -88,11 +88,22 @@ class NetworkClient:
             connection.broker = broker
 
     def rebootstrap(self) -> None:
-        """Let the bootstrap servers serve again, until the next metadata response."""
-        candidates = [*self._brokers, *self._bootstrap]
-        if self._rebootstraps and self._candidates != candidates:
-            logger.warning("No known broker can be reached: asking the bootstrap servers again")
-            self._candidates = candidates
+        """Ask nobody but the bootstrap servers, until the next metadata response."""
+        if self._rebootstraps:
+            logger.warning("Starting again from the bootstrap servers")
+            self._candidates = list(self._bootstrap)
+
+    def _add_bootstrap_servers(self) -> bool:
+        """Ask the bootstrap servers too, beside the brokers, of which none can be reached.
+
+        Those stay, because they may well be back before a bootstrap server that has not been
+        there for years. Tells whether there were any to add.
+        """
+        if not self._rebootstraps or any(node in self._bootstrap for node in self._candidates):
+            return False
+        logger.warning("No known broker can be reached: asking the bootstrap servers again")
+        self._candidates += list(self._bootstrap)
+        return True
 
     def _address(self, node: int) -> BrokerMetadata | None:
         own = self._brokers.get(node) or self._extra.get(node)
@@ -316,15 +327,12 @@ class NetworkClient:
         if not resting:
             return
         next_one = min(resting, key=lambda one: one.retry_at_ms)
-        if next_one.retry_at_ms > now_ms and self._rebootstrap_if_possible():
+        if next_one.retry_at_ms > now_ms and self._add_bootstrap_servers():
             self._reach_any_node(now_ms)
         else:
             self._connect(next_one, now_ms)
-
-    def _rebootstrap_if_possible(self) -> bool:
-        before = self._candidates
-        self.rebootstrap()
-        return self._candidates != before
+            if not next_one.is_disconnected:
+                self._due_at(now_ms + _CONNECT_PATIENCE_MS)
 
     def _close_unknown(self, now_ms: float) -> None:
         for node, connection in list(self._connections.items()):

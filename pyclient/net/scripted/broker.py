@@ -88,13 +88,13 @@ class ScriptedBroker:
     def cut(self) -> None:
         """Break all connections."""
         for connection in self.connections:
-            connection.error = ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+            connection.fail(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
         self.connections.clear()
 
     def send_raw(self, data: bytes) -> None:
         """Send bytes on every connection, out of turn."""
         for connection in self.connections:
-            connection.incoming.append(data)
+            connection.answer(data)
 
     # The network's side
 
@@ -123,12 +123,12 @@ class ScriptedBroker:
             raise AssertionError(f"{self!r} has no answer to {request!r}")
         answer = handler(request, version)
         if isinstance(answer, _Hangup):
-            transport.error = EOFError("the other side closed the connection")
+            transport.fail(EOFError("the other side closed the connection"))
         elif isinstance(answer, bytes):
-            transport.incoming.append(answer)
+            transport.answer(answer)
         elif answer is not None:
             parts = response_frame(answer, version, header.correlation_id)
-            transport.incoming.append(b"".join(cast(list[bytes], parts)))
+            transport.answer(b"".join(cast(list[bytes], parts)))
 
     def api_versions(self, _request: Message, _version: int) -> ApiVersionsResponse:
         """What it serves."""

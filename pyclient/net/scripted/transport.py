@@ -33,7 +33,7 @@ class ScriptedTransport:
         self.broker = broker
         self.is_closed = False
         self._poller = poller
-        self.incoming: deque[bytes] = deque()  # on their way to the client
+        self._incoming: deque[bytes] = deque()  # on their way to the client
         self._queued: list[bytes] = []
         self._parts_queued = 0
         self._reader = FrameReader(limit_bytes)
@@ -54,9 +54,19 @@ class ScriptedTransport:
         """Let go of all queued parts."""
         self.is_closed = True
         self._queued.clear()
-        self.incoming.clear()
+        self._incoming.clear()
 
     # The network's side
+
+    def fail(self, error: Exception) -> None:
+        """Break the connection."""
+        self.error = error
+        self._poller.stay_awake()
+
+    def answer(self, data: bytes) -> None:
+        """Put bytes on their way to the client."""
+        self._incoming.append(data)
+        self._poller.stay_awake()
 
     def take_requests(self) -> list[bytes]:
         """The request frames written since the last call, without their lengths."""
@@ -74,10 +84,10 @@ class ScriptedTransport:
 
     def deliver(self) -> bool:
         """Let what is on its way arrive; whether there was anything."""
-        arrived = bool(self.incoming)
+        arrived = bool(self._incoming)
         scratch = memoryview(bytearray(1 << 16))
-        while self.incoming and self.error is None:
-            self._deliver_piece(self.incoming.popleft(), scratch)
+        while self._incoming and self.error is None:
+            self._deliver_piece(self._incoming.popleft(), scratch)
         return arrived
 
     def _deliver_piece(self, data: bytes, scratch: memoryview) -> None:
