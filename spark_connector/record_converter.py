@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -69,6 +70,30 @@ def _same_shape(given: DataType, wanted: DataType) -> bool:
     return given.simpleString() == wanted.simpleString()
 
 
+def source_batches(
+    table: pa.Table | None, end: int, *, include_headers: bool
+) -> Iterator[pa.RecordBatch]:
+    """A poll's columns in the source's schema, without the rows at or behind offset `end`."""
+    if table is None or not table.num_rows:
+        return
+    if table["offset"][-1].as_py() >= end:
+        table = table.filter(pc.less(table["offset"], end))
+    columns = {
+        "key": table["key"],
+        "value": table["value"],
+        "topic": table["topic"].cast(pa.string()),
+        "partition": table["partition"],
+        "offset": table["offset"],
+        "timestamp": table["timestamp"].cast(pa.timestamp("us", tz="UTC")),
+        "timestampType": table["timestamp_type"],
+    }
+    if include_headers:
+        headers = table["headers"]
+        some = pc.greater(pc.list_value_length(headers), 0)
+        columns["headers"] = pc.if_else(some, headers, pa.scalar(None, headers.type))
+    yield from pa.table(columns).to_batches()
+
+
 class SinkColumns:
     """One Arrow batch of rows to write."""
 
@@ -85,7 +110,9 @@ class SinkColumns:
         """Each row's topic, and the rest as the keyword arguments of `KafkaProducer.send`."""
         absent = [None] * self._count
         columns = self._columns
-        topics = columns.get("topic", absent) if self._topic is None else [self._topic] * self._count
+        topics = (
+            columns.get("topic", absent) if self._topic is None else [self._topic] * self._count
+        )
         for topic, key, value, headers, partition in zip(
             topics,
             columns.get("key", absent),

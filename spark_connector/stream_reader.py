@@ -25,7 +25,6 @@ from spark_connector.offset_reader import OffsetReader
 from spark_connector.offsets import PartitionOffsets, from_json, to_json
 from spark_connector.options import SourceOptions
 from spark_connector.partition_reader import (
-    DataLossError,
     KafkaInputPartition,
     check_ranges,
     read_partition,
@@ -92,11 +91,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gone = sorted(one for one in stop if one not in known)
         if gone:
             names = ", ".join(f"{one.topic}-{one.partition}" for one in gone)
-            report_data_loss(
-                f"partitions {names} are gone",
-                fail=self._options.fail_on_data_loss,
-                error=DataLossError,
-            )
+            report_data_loss(f"partitions {names} are gone", fail=self._options.fail_on_data_loss)
         ranges = [one for one in non_empty_ranges(begin, stop) if one.partition in known]
         earliest = self._offsets.earliest([one.partition for one in ranges]) if ranges else {}
         checked = check_ranges(ranges, earliest, fail_on_data_loss=self._options.fail_on_data_loss)
