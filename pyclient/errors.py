@@ -117,6 +117,22 @@ class KafkaTimeoutError(RetriableError):
     """The time that the caller allowed has passed."""
 
 
+class BufferExhaustedError(KafkaTimeoutError):
+    """The producer's memory is full, and stayed so for `max.block.ms`.
+
+    Attributes:
+        buffered: bytes held by records that are not acknowledged yet.
+        limit: `buffer.memory`.
+    """
+
+    def __init__(
+        self, *args: object, buffered: int | None = None, limit: int | None = None
+    ) -> None:
+        super().__init__(*args)
+        self.buffered = buffered
+        self.limit = limit
+
+
 # kafka-python 2 raises this class, kafka-python 3 a timeout: a program may catch either.
 class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
     """None of the bootstrap addresses could be reached."""

@@ -1,0 +1,227 @@
+"""The producer's memory: `buffer.memory` bytes in all, handed out first come, first served.
+
+Buffers of the pooled size (`batch.size`) go round for ever on a free list; a buffer of another
+size counts against the total and is not kept. Callers' threads allocate and may wait, the I/O
+thread releases. One lock guards everything here; waiters are woken after it is let go.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from pyclient.clock import Clock
+from pyclient.errors import BufferExhaustedError, IllegalStateError
+from pyclient.net.waiting import Waiter
+
+
+class _Claim:
+    """A caller in the queue: the bytes it wants, and what was set aside for it."""
+
+    __slots__ = ("buffer", "granted", "size", "waiter")
+
+    def __init__(self, size: int, waiter: Waiter) -> None:
+        self.size = size
+        self.waiter = waiter
+        self.granted = False
+        self.buffer: bytearray | None = None
+
+
+class BufferPool:
+    """Bounded memory for record batches."""
+
+    def __init__(
+        self,
+        total: int,
+        pooled_size: int,
+        *,
+        clock: Clock,
+        waiter: Callable[[], Waiter],
+        on_exhausted: Callable[[], None],
+    ) -> None:
+        """Allocate nothing yet.
+
+        Args:
+            total: the bound, in bytes.
+            pooled_size: the size of the buffers that are kept.
+            clock: measures how long callers waited.
+            waiter: makes what a caller waits with.
+            on_exhausted: called, outside the lock, before a caller waits: batches that linger
+                have to be sent now, or nothing would come back.
+        """
+        self.total = total
+        self.pooled_size = pooled_size
+        self._clock = clock
+        self._waiter = waiter
+        self._on_exhausted = on_exhausted
+        self._lock = threading.Lock()
+        self._free: list[bytearray] = []
+        # Bytes that nobody holds, the free list's not among them. Below zero while a split
+        # holds more than there is (see `allocate_beyond`).
+        self._unpooled = total
+        self._queue: deque[_Claim] = deque()
+        self._closed = False
+        self.exhausted_count = 0  # callers that waited in vain
+        self.waited_ms = 0.0  # by all callers together
+
+    @property
+    def available(self) -> int:
+        """Bytes that nobody holds."""
+        with self._lock:
+            return self._available()
+
+    @property
+    def waiting_count(self) -> int:
+        """How many callers wait for memory; a look without the lock."""
+        return len(self._queue)
+
+    def allocate(self, size: int, timeout_ms: float) -> bytearray:
+        """A buffer of `size` bytes; blocks while there is no memory or others were here first.
+
+        Raises:
+            BufferExhaustedError: there was no memory for `timeout_ms`.
+            IllegalStateError: the pool was closed, before or meanwhile.
+        """
+        with self._lock:
+            self._check_open()
+            claim = None
+            if self._queue or self._available() < size:
+                claim = _Claim(size, self._waiter())
+                self._queue.append(claim)
+            else:
+                buffer = self._set_aside(size)
+        if claim is not None:
+            self._on_exhausted()
+            buffer = self._wait_for(claim, timeout_ms)
+        return self._create(size) if buffer is None else buffer
+
+    def try_allocate(self, size: int) -> bytearray | None:
+        """A buffer of `size` bytes if there is one and nobody waits, else None.
+
+        Raises:
+            IllegalStateError: the pool is closed.
+        """
+        with self._lock:
+            self._check_open()
+            if self._queue or self._available() < size:
+                return None
+            buffer = self._set_aside(size)
+        return self._create(size) if buffer is None else buffer
+
+    def allocate_beyond(self, size: int) -> bytearray:
+        """A buffer of `size` bytes, now, even if the total does not have them.
+
+        Only for the I/O thread, which cannot wait, when it splits a batch: what the parts take
+        beyond the bound is paid back as soon as the whole is released.
+        """
+        buffer = bytearray(size)
+        with self._lock:
+            self._unpooled -= size
+        return buffer
+
+    def release(self, buffers: Iterable[bytearray]) -> None:
+        """Take buffers back, and serve those who wait."""
+        with self._lock:
+            for buffer in buffers:
+                # What a split holds beyond the total is paid back before anything is pooled.
+                if len(buffer) == self.pooled_size and self._unpooled >= 0:
+                    self._free.append(buffer)
+                else:
+                    self._unpooled += len(buffer)
+            granted = self._grant()
+        _wake(granted)
+
+    def close(self) -> None:
+        """Give out no more; whoever waits gets an error. Releasing goes on."""
+        with self._lock:
+            self._closed = True
+            refused = list(self._queue)
+            self._queue.clear()
+        _wake(refused)
+
+    def _available(self) -> int:
+        return self._unpooled + len(self._free) * self.pooled_size
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IllegalStateError("the producer was closed: no memory for another record")
+
+    def _set_aside(self, size: int) -> bytearray | None:
+        """Count `size` bytes as held, once it is seen that they are there. Under the lock.
+
+        Returns a pooled buffer; None where the caller is to create one outside the lock.
+        """
+        if size == self.pooled_size and self._free:
+            return self._free.pop()
+        while self._unpooled < size:
+            self._free.pop()
+            self._unpooled += self.pooled_size
+        self._unpooled -= size
+        return None
+
+    def _create(self, size: int) -> bytearray:
+        try:
+            return bytearray(size)
+        except MemoryError:
+            self._return_bytes(size)
+            raise
+
+    def _return_bytes(self, size: int) -> None:
+        with self._lock:
+            self._unpooled += size
+            granted = self._grant()
+        _wake(granted)
+
+    def _grant(self) -> list[_Claim]:
+        """Set memory aside for the oldest claims, as far as it goes. Under the lock."""
+        granted = []
+        # Nobody overtakes a large claim, or it would starve.
+        while self._queue and self._available() >= self._queue[0].size:
+            claim = self._queue.popleft()
+            claim.buffer = self._set_aside(claim.size)
+            claim.granted = True
+            granted.append(claim)
+        return granted
+
+    def _wait_for(self, claim: _Claim, timeout_ms: float) -> bytearray | None:
+        started_ms = self._clock.monotonic_ms()
+        try:
+            claim.waiter.wait(timeout_ms)
+        except BaseException:  # Ctrl-C, say: the memory must not go with it
+            self._give_up(claim)
+            raise
+        with self._lock:
+            self.waited_ms += self._clock.monotonic_ms() - started_ms
+            if claim.granted:
+                return claim.buffer
+            self._check_open()
+            self.exhausted_count += 1
+            held = self.total - self._available()
+            waiting = len(self._queue)
+        self._give_up(claim)
+        raise BufferExhaustedError(
+            f"no memory for a batch of {claim.size} bytes within {timeout_ms:.0f} ms"
+            f" (max.block.ms): records that are not acknowledged yet hold {held} of the"
+            f" {self.total} bytes of buffer.memory, and {waiting} callers wait for more",
+            buffered=held,
+            limit=self.total,
+        )
+
+    def _give_up(self, claim: _Claim) -> None:
+        """Leave the queue; what was granted in the last moment goes to the next."""
+        with self._lock:
+            if claim.granted:
+                if claim.buffer is not None:
+                    self._free.append(claim.buffer)
+                else:
+                    self._unpooled += claim.size
+            elif claim in self._queue:  # not if the pool was closed
+                self._queue.remove(claim)
+            granted = self._grant()
+        _wake(granted)
+
+
+def _wake(claims: Iterable[_Claim]) -> None:
+    for claim in claims:
+        claim.waiter.wake()

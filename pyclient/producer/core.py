@@ -1,0 +1,213 @@
+"""The producer without its face: pool, accumulator and sender on an engine, and their life.
+
+`KafkaProducer` is one face; it serializes, partitions and appends. Here the parts are put
+together from the configuration, flushed and closed. Any thread may call in.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pyclient import _twin
+from pyclient.errors import KafkaTimeoutError
+from pyclient.net import lifetime
+from pyclient.net.engine import Engine
+from pyclient.producer.buffer_pool import BufferPool
+from pyclient.producer.metrics import ProducerMetrics
+from pyclient.producer.outcomes import BatchOutcomes, RetryRules
+from pyclient.producer.producer_batch import BuilderFactory
+from pyclient.producer.producer_id import ProducerIdManager
+from pyclient.producer.record_accumulator import Limits, RecordAccumulator
+from pyclient.producer.sender import Sender, SenderSettings
+from pyclient.producer.sequences import Sequences
+from pyclient.records.compression import Codec
+from pyclient.timers import Deadline, ExponentialBackoff
+
+if TYPE_CHECKING:
+    from pyclient.config.definition import Config
+    from pyclient.net.environment import Environment
+
+log = logging.getLogger(__name__)
+
+_CALLBACKS_MS: Final = 10_000
+"""How much longer than any delivery can take an unbounded flush waits for callbacks."""
+_EXIT_MS: Final = 10_000
+"""How long the end of the interpreter waits for records that nobody flushed."""
+_END_MS: Final = 1_000
+"""How long the I/O thread may take to end, once it is told to."""
+
+
+class ProducerCore:
+    """One producer's parts.
+
+    Attributes:
+        is_usable: a hint that is cheap to read: while it is set, `check_usable` would not raise.
+    """
+
+    def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
+        self.client_id = client_id
+        self.engine = engine = Engine(
+            config,
+            client_id=client_id,
+            allow_auto_create_topics=config["allow.auto.create.topics"],
+            environment=environment,
+        )
+        batch_size = min(config["batch.size"], config["max.request.size"], config["buffer.memory"])
+        self._delivery_timeout_ms: int = config["delivery.timeout.ms"]
+        new_builder = _builder_factory(config)
+        self.pool = BufferPool(
+            config["buffer.memory"],
+            batch_size,
+            clock=engine.clock,
+            waiter=engine.waiter,
+            on_exhausted=engine.wake,
+        )
+        self.accumulator = RecordAccumulator(
+            Limits(
+                batch_size=batch_size,
+                max_request_size=config["max.request.size"],
+                linger_ms=config["linger.ms"],
+                delivery_timeout_ms=self._delivery_timeout_ms,
+            ),
+            self.pool,
+            engine,
+            new_builder,
+        )
+        self.metrics = ProducerMetrics(engine.clock, self.pool)
+        self._add_managers(config, batch_size, new_builder)
+        engine.metadata.add_listener(self.accumulator.update_metadata)
+        engine.on_unusable(self._note_unusable)
+        self.is_usable = True
+        self._is_closed = False
+
+    def _add_managers(self, config: Config, batch_size: int, new_builder: BuilderFactory) -> None:
+        engine = self.engine
+        in_flight_max = config["max.in.flight.requests.per.connection"]
+        backoff = ExponentialBackoff(
+            engine.entropy, config["retry.backoff.ms"], config["retry.backoff.max.ms"]
+        )
+        sequences = Sequences(in_flight_max) if config["enable.idempotence"] else None
+        outcomes = BatchOutcomes(
+            RetryRules(config["retries"], self._delivery_timeout_ms, backoff, batch_size),
+            self.accumulator,
+            self.pool,
+            sequences,
+            engine.metadata,
+            self.metrics,
+            new_builder,
+        )
+        if sequences is not None:
+            engine.add_manager(ProducerIdManager(sequences, self.accumulator, outcomes, backoff))
+        settings = SenderSettings(
+            acks=config["acks"],
+            request_timeout_ms=config["request.timeout.ms"],
+            max_request_size=config["max.request.size"],
+            in_flight_max=in_flight_max,
+        )
+        engine.add_manager(
+            Sender(
+                settings,
+                self.accumulator,
+                sequences,
+                outcomes,
+                engine.network,
+                engine.metadata,
+                self.metrics,
+            )
+        )
+
+    def start(self) -> None:
+        """Begin to run."""
+        self.engine.start()
+        # We stand for the engine from here on: at exit, records come first.
+        lifetime.unwatch(self.engine)
+        lifetime.watch(self)
+
+    def check_usable(self, call: str) -> None:
+        """Raise if the producer is closed, in a forked child, or broken.
+
+        Raises:
+            IllegalStateError: it is; says why.
+        """
+        self.engine.check_usable(call)
+
+    def flush(self, timeout: float | None) -> None:
+        """Have everything sent that was appended, and wait for the outcomes.
+
+        Raises:
+            KafkaTimeoutError: some were not known in time.
+            IllegalStateError: called in a callback, or the producer cannot be used.
+        """
+        if self._is_closed:
+            return  # close() has left nothing behind
+        self.engine.check_may_wait("flush()")
+        self.engine.check_usable("flush()")
+        deadline = self._deadline(timeout)
+        results = self.accumulator.seal_all()
+        self.engine.wake()
+        for result in results:
+            if not result.wait_finished(deadline):
+                raise KafkaTimeoutError(
+                    f"{self.accumulator.incomplete_count} batches are not acknowledged after"
+                    f" {deadline.timeout_ms / 1000:.1f} s: {self.why_waiting()}"
+                )
+
+    def close(self, timeout: float | None) -> None:
+        """Send what was appended, at most for `timeout` seconds; fail the rest, and end.
+
+        Raises:
+            IllegalStateError: called in a callback.
+        """
+        if self._is_closed:
+            return
+        if not self.is_usable:
+            # A forked child, whose locks and sockets are the parent's, or a dead I/O thread.
+            self._is_closed = True
+            return
+        self.engine.check_may_wait("close()")
+        self._is_closed = True
+        self.is_usable = False
+        lifetime.unwatch(self)
+        deadline = self._deadline(timeout)
+        results = self.accumulator.close()
+        self.pool.close()
+        self.engine.wake()
+        if not all(result.wait_finished(deadline) for result in results):
+            log.warning(
+                "%s: closed with %d batches not acknowledged after %.1f s, which fail: %s",
+                self.client_id,
+                self.accumulator.incomplete_count,
+                deadline.timeout_ms / 1000,
+                self.why_waiting(),
+            )
+        self.engine.close(max(deadline.remaining_ms(), _END_MS))
+
+    def close_at_exit(self) -> None:
+        """The interpreter is about to end, and nobody has closed the producer."""
+        self.close(_EXIT_MS / 1000)
+
+    def after_fork_in_child(self) -> None:
+        """This process is a forked child, without the I/O thread."""
+        self.engine.after_fork_in_child()
+
+    def why_waiting(self) -> str:
+        """What keeps records from being acknowledged, in words."""
+        troubles = self.engine.network.troubles(self.engine.clock.monotonic_ms())
+        return "; ".join(troubles) or "the brokers are reachable, but slower than the records come"
+
+    def _deadline(self, timeout: float | None) -> Deadline:
+        """Without a timeout, as long as a delivery can take: nothing waits for ever."""
+        if timeout is None:
+            return Deadline(self.engine.clock, self._delivery_timeout_ms + _CALLBACKS_MS)
+        return Deadline(self.engine.clock, timeout * 1000)
+
+    def _note_unusable(self) -> None:
+        self.is_usable = False
+
+
+def _builder_factory(config: Config) -> BuilderFactory:
+    codec = Codec[config["compression.type"].upper()]
+    level = config.get(f"compression.{codec.name.lower()}.level")
+    return partial(_twin.BatchBuilder, codec=int(codec), level=level)

@@ -1,0 +1,129 @@
+"""The producer's figures, under Kafka's names.
+
+The I/O thread adds a few numbers per batch and per request, never per record. Rates, averages and
+maxima are about the last 30 to 60 s, as in Kafka, and are worked out when somebody asks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyclient.metrics import WindowedTotals
+
+if TYPE_CHECKING:
+    from pyclient.clock import Clock
+    from pyclient.producer.buffer_pool import BufferPool
+    from pyclient.producer.producer_batch import ProducerBatch
+
+GROUP: Final = "producer-metrics"
+
+# Kafka's names, and the totals they are made of. `name` is a -rate and a -total each.
+_RATES: Final = {
+    "batch-split": "batch_splits",
+    "buffer-exhausted": "exhausted",
+    "byte": "batch_bytes",
+    "record-error": "record_errors",
+    "record-retry": "record_retries",
+    "record-send": "records",
+    "request": "requests",
+}
+_AVERAGES: Final = {
+    "batch-size-avg": ("batch_bytes", "batches"),
+    "compression-rate-avg": ("batch_ratios", "batches"),
+    "record-queue-time-avg": ("queue_ms", "batches"),
+    "record-size-avg": ("raw_bytes", "records"),
+    "records-per-request-avg": ("records", "requests"),
+    "request-latency-avg": ("request_ms", "responses"),
+}
+_MAXIMA: Final = {
+    "batch-size-max": "batch_bytes",
+    "record-queue-time-max": "queue_ms",
+    "request-latency-max": "request_ms",
+}
+_TOTALS: Final = sorted(
+    {*_RATES.values(), "waited_ms"}.union(*(set(pair) for pair in _AVERAGES.values()))
+)
+
+
+class ProducerMetrics:
+    """What the sender counts, and what `KafkaProducer.metrics` shows."""
+
+    def __init__(self, clock: Clock, pool: BufferPool) -> None:
+        self._clock = clock
+        self._pool = pool
+        self._window = WindowedTotals(_TOTALS, clock.monotonic_ms())
+        self._in_flight = 0
+
+    # The I/O thread.
+
+    def roll(self, now_ms: float) -> float:
+        """Begin a new window when it is time; when the next time is."""
+        if now_ms >= self._window.next_roll_ms:
+            self._read_pool()
+            self._window.roll(now_ms)
+        return self._window.next_roll_ms
+
+    def request_sent(self, batches: list[ProducerBatch], now_ms: float) -> None:
+        """A Produce request is on its way."""
+        totals = self._window.totals
+        largest = self._window.maximum
+        for batch in batches:
+            size = batch.builder.size_in_bytes
+            queue_ms = now_ms - batch.created_ms
+            totals["batches"] += 1
+            totals["batch_bytes"] += size
+            totals["batch_ratios"] += batch.builder.compression_ratio
+            totals["records"] += batch.record_count
+            totals["raw_bytes"] += batch.builder.raw_size
+            totals["queue_ms"] += queue_ms
+            largest("batch_bytes", size)
+            largest("queue_ms", queue_ms)
+        totals["requests"] += 1
+        self._in_flight += 1
+
+    def request_done(self, latency_ms: float) -> None:
+        """A Produce request is over."""
+        totals = self._window.totals
+        totals["responses"] += 1
+        totals["request_ms"] += latency_ms
+        self._window.maximum("request_ms", latency_ms)
+        self._in_flight -= 1
+
+    def batch_retried(self, batch: ProducerBatch) -> None:
+        """A batch is to be sent again."""
+        self._window.totals["record_retries"] += batch.record_count
+
+    def batch_failed(self, batch: ProducerBatch) -> None:
+        """A batch failed for good."""
+        self._window.totals["record_errors"] += batch.record_count
+
+    def batch_split(self) -> None:
+        """A batch was too large for the broker."""
+        self._window.totals["batch_splits"] += 1
+
+    # Any thread.
+
+    def snapshot(self) -> dict[str, dict[str, float]]:
+        """All figures, by group and name."""
+        now_ms = self._clock.monotonic_ms()
+        self._read_pool()
+        window = self._window
+        figures: dict[str, float] = {}
+        for name, total in _RATES.items():
+            figures[f"{name}-rate"] = window.rate(total, now_ms)
+            figures[f"{name}-total"] = window.totals[total]
+        for name, (sum_name, count_name) in _AVERAGES.items():
+            figures[name] = window.average(sum_name, count_name)
+        for name, value in _MAXIMA.items():
+            figures[name] = window.largest(value)
+        figures["requests-in-flight"] = self._in_flight
+        figures["buffer-total-bytes"] = self._pool.total
+        figures["buffer-available-bytes"] = self._pool.available
+        figures["waiting-threads"] = self._pool.waiting_count
+        figures["bufferpool-wait-ratio"] = window.rate("waited_ms", now_ms) / 1000
+        return {GROUP: figures}
+
+    def _read_pool(self) -> None:
+        """The pool keeps its own totals, under its lock."""
+        self._window.totals["waited_ms"] = self._pool.waited_ms
+        self._window.totals["exhausted"] = self._pool.exhausted_count

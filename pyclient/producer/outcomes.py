@@ -1,0 +1,312 @@
+"""What becomes of batches: written, sent again, split, or failed.
+
+Part of the sender; the I/O thread alone touches it. Every way a batch can end is here, and each
+gives the batch's memory back: at once, or, if time ran out while a request held it, when that
+request is over, because until then the network reads the buffers.
+
+The order of an ending: memory back, result and callbacks, then gone from the incomplete batches;
+so a callback may send, and `flush` returns after the callbacks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyclient.error_codes import NONE, for_code, summary
+from pyclient.errors import (
+    Cancelled,
+    DuplicateSequenceError,
+    InvalidRecordError,
+    KafkaError,
+    KafkaTimeoutError,
+    NetworkError,
+    OutOfOrderSequenceError,
+    ProtocolError,
+    RecordTooLargeError,
+    UnknownProducerIdError,
+    UnknownServerError,
+)
+from pyclient.metadata import NO_LEADER
+from pyclient.producer.buffer_pool import BufferPool
+from pyclient.producer.delivery import NO_OFFSET
+from pyclient.producer.producer_batch import BuilderFactory, ProducerBatch, split
+from pyclient.producer.record_accumulator import RecordAccumulator
+from pyclient.producer.sequences import Sequences
+from pyclient.protocol.messages.produce import PartitionProduceResponse, ProduceResponse
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from pyclient.net.metadata_manager import MetadataManager
+    from pyclient.producer.metrics import ProducerMetrics
+
+log = logging.getLogger(__name__)
+
+# A duplicate is written already; only its offset is not known any more.
+_WRITTEN: Final = frozenset((NONE, DuplicateSequenceError.code))
+
+
+class RetryRules(NamedTuple):
+    """What the configuration says about failures."""
+
+    retries: int
+    delivery_timeout_ms: float
+    backoff: ExponentialBackoff
+    batch_size: int
+
+
+class BatchOutcomes:
+    """Decides about batches whose request is over, or whose time is."""
+
+    def __init__(
+        self,
+        rules: RetryRules,
+        accumulator: RecordAccumulator,
+        pool: BufferPool,
+        sequences: Sequences | None,
+        metadata: MetadataManager,
+        metrics: ProducerMetrics,
+        new_builder: BuilderFactory,
+    ) -> None:
+        self._rules = rules
+        self._accumulator = accumulator
+        self._pool = pool
+        self._sequences = sequences
+        self._metadata = metadata
+        self._metrics = metrics
+        self._new_builder = new_builder
+
+    def answer(
+        self,
+        batches: Sequence[ProducerBatch],
+        response: ProduceResponse,
+        topic_names: Mapping[bytes, str],
+        now_ms: float,
+    ) -> None:
+        """A broker answered; `topic_names` by the ids that the request used."""
+        answers = {
+            (topic.name or topic_names.get(topic.topic_id, ""), partition.index): partition
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
+        written: list[tuple[ProducerBatch, PartitionProduceResponse]] = []
+        refresh = False
+        for batch in batches:
+            partition = answers.get(batch.queue.topic_partition)
+            if partition is None:
+                self._failed(batch, NetworkError("the broker's answer leaves it out"), now_ms)
+            elif partition.error_code in _WRITTEN:
+                written.append((batch, partition))
+            else:
+                error = _error_of(batch, partition)
+                refresh = refresh or error.refresh_metadata
+                self._failed(batch, error, now_ms, _record_errors(partition))
+        self._written(written)
+        if refresh:
+            self._take_leaders(answers, response)
+            self._metadata.request_update()
+        self._reevaluate(batches, now_ms)
+
+    def no_answer(self, batches: Sequence[ProducerBatch], error: KafkaError, now_ms: float) -> None:
+        """The request failed as a whole."""
+        for batch in batches:
+            self._failed(batch, error, now_ms)
+        if error.refresh_metadata:
+            self._metadata.request_update()
+        self._reevaluate(batches, now_ms)
+
+    def no_answer_expected(self, batches: Sequence[ProducerBatch], now_ms: float) -> None:
+        """With acks=0: the bytes have left, and that is all that will ever be known."""
+        nothing = PartitionProduceResponse(base_offset=NO_OFFSET)
+        self._written([(batch, nothing) for batch in batches])
+        self._reevaluate(batches, now_ms)
+
+    def expire(self, now_ms: float) -> None:
+        """Fail what could not be delivered within `delivery.timeout.ms`."""
+        expired = self._accumulator.take_expired(now_ms)
+        for batch in expired:
+            self._fail(batch, self._timeout_of(batch))
+        if expired:
+            self._reevaluate(expired, now_ms)
+
+    def abort(self, error: KafkaError) -> None:
+        """Fail everything, and take no more: the producer was closed, or cannot go on."""
+        for batch in self._accumulator.take_all(error):
+            self._fail(batch, error)
+
+    def _reevaluate(self, batches: Iterable[ProducerBatch], now_ms: float) -> None:
+        self._accumulator.reevaluate((batch.queue for batch in batches), now_ms)
+
+    def _written(self, written: Sequence[tuple[ProducerBatch, PartitionProduceResponse]]) -> None:
+        if self._sequences is not None:
+            for batch, _ in written:
+                self._sequences.written(batch.queue.sequences, batch)
+        self._pool.release([buffer for batch, _ in written for buffer in batch.take_buffers()])
+        for batch, partition in written:
+            if not batch.is_done:  # or its time ran out before the answer came
+                batch.result.succeed(partition.base_offset, partition.log_append_time_ms)
+        self._accumulator.complete(batch for batch, _ in written)
+
+    def _failed(
+        self,
+        batch: ProducerBatch,
+        error: KafkaError,
+        now_ms: float,
+        record_errors: Mapping[int, KafkaError] | None = None,
+    ) -> None:
+        """An attempt failed: the last one, or not."""
+        batch.maybe_written = batch.maybe_written or _may_be_written(error)
+        if batch.is_done:  # its time ran out before, and only its memory was still held
+            self._pool.release(batch.take_buffers())
+            if self._sequences is not None:
+                self._sequences.abandoned(batch.queue.sequences, batch)
+        elif isinstance(error, RecordTooLargeError) and batch.record_count > 1:
+            self._split(batch)
+        elif self._may_retry(batch, error, now_ms):
+            self._retry(batch, error, now_ms)
+        else:
+            self._fail(batch, error, record_errors)
+
+    def _may_retry(self, batch: ProducerBatch, error: KafkaError, now_ms: float) -> bool:
+        if isinstance(error, Cancelled):  # the producer is closing
+            return False
+        about_numbers = isinstance(error, OutOfOrderSequenceError | UnknownProducerIdError)
+        return (
+            (error.retriable or (about_numbers and self._sequences is not None))
+            and batch.attempts < self._rules.retries
+            and now_ms < batch.created_ms + self._rules.delivery_timeout_ms
+        )
+
+    def _retry(self, batch: ProducerBatch, error: KafkaError, now_ms: float) -> None:
+        pause_ms = self._rules.backoff.backoff_ms(batch.attempts)
+        batch.attempts += 1
+        batch.last_error = error
+        self._metrics.batch_retried(batch)
+        log.info(
+            "A batch of %d records for %s-%d is sent again in %.0f ms, for the %d. time: %s",
+            batch.record_count,
+            *batch.queue.topic_partition,
+            pause_ms,
+            batch.attempts,
+            error,
+        )
+        if self._sequences is not None:
+            numbering = batch.queue.sequences
+            if isinstance(error, OutOfOrderSequenceError):
+                self._sequences.out_of_order(numbering, batch)
+            elif isinstance(error, UnknownProducerIdError):
+                self._sequences.start_over(numbering)
+            else:
+                self._sequences.settle(numbering)
+        self._accumulator.put_back(batch, now_ms + pause_ms)
+
+    def _split(self, batch: ProducerBatch) -> None:
+        """Send the records of a batch that is too large for the broker in several ones."""
+        # At most half of it, or a batch of no more than `batch.size` would never get smaller.
+        limit = min(self._rules.batch_size, batch.builder.raw_size // 2)
+        parts = split(batch, limit, self._pool, self._new_builder)
+        self._metrics.batch_split()
+        log.info(
+            "A batch of %d bytes for %s-%d is too large for the broker: split into %d",
+            batch.size_in_bytes,
+            *batch.queue.topic_partition,
+            len(parts),
+        )
+        if self._sequences is not None:
+            self._sequences.replaced(batch.queue.sequences, batch, parts)
+        self._accumulator.replace(batch, parts)
+        self._pool.release(batch.take_buffers())
+
+    def _fail(
+        self,
+        batch: ProducerBatch,
+        error: KafkaError,
+        record_errors: Mapping[int, KafkaError] | None = None,
+    ) -> None:
+        self._metrics.batch_failed(batch)
+        if self._sequences is not None:
+            self._sequences.failed(batch.queue.sequences, batch)
+        if not batch.is_on_wire:
+            self._pool.release(batch.take_buffers())
+        log.warning(
+            "%d records for %s-%d failed: %s",
+            batch.record_count,
+            *batch.queue.topic_partition,
+            error,
+        )
+        batch.result.fail(error, record_errors)
+        self._accumulator.complete([batch])
+
+    def _timeout_of(self, batch: ProducerBatch) -> KafkaTimeoutError:
+        queue = batch.queue
+        if batch.last_error is not None:
+            reason = f"the last of {batch.attempts} failed attempts: {batch.last_error}"
+        elif batch.is_on_wire:
+            reason = f"node {queue.leader} has not answered"
+        elif queue.leader == NO_LEADER:
+            reason = "the partition has no leader"
+        else:
+            reason = f"its leader, node {queue.leader}, takes no requests"
+        return KafkaTimeoutError(
+            f"the record for {queue.topic.name}-{queue.partition} was not acknowledged within"
+            f" {self._rules.delivery_timeout_ms:.0f} ms (delivery.timeout.ms): {reason}"
+        )
+
+    def _take_leaders(
+        self,
+        answers: Mapping[tuple[str, int], PartitionProduceResponse],
+        response: ProduceResponse,
+    ) -> None:
+        """Go to the new leaders that the broker named, without asking for metadata first."""
+        leaders = {
+            TopicPartition(*key): (
+                partition.current_leader.leader_id,
+                partition.current_leader.leader_epoch,
+            )
+            for key, partition in answers.items()
+            if partition.current_leader.leader_id != NO_LEADER
+        }
+        if leaders:
+            endpoints = [
+                BrokerMetadata(node.node_id, node.host, node.port, node.rack)
+                for node in response.node_endpoints
+            ]
+            self._metadata.update_leaders(leaders, endpoints)
+
+
+def _may_be_written(error: KafkaError) -> bool:
+    """Whether the broker may have a batch in spite of this error.
+
+    Errors that pass may also come after the leader has written; the others come from checks
+    before it writes.
+    """
+    if isinstance(error, KafkaTimeoutError):  # never sent
+        return False
+    return error.retriable or isinstance(error, UnknownServerError | ProtocolError)
+
+
+def _error_of(batch: ProducerBatch, partition: PartitionProduceResponse) -> KafkaError:
+    error_class = for_code(partition.error_code)
+    text = f"{batch.queue.topic.name}-{batch.queue.partition}: "
+    if error_class is RecordTooLargeError:
+        size = batch.size_in_bytes
+        return RecordTooLargeError(
+            f"{text}the broker refuses a batch of {size} bytes: max.message.bytes of the topic"
+            " is smaller",
+            size=size,
+        )
+    return error_class(text + (partition.error_message or summary(error_class)))
+
+
+def _record_errors(partition: PartitionProduceResponse) -> Mapping[int, KafkaError] | None:
+    """The records that the broker named, by their index in the batch."""
+    if not partition.record_errors:
+        return None
+    return {
+        record.batch_index: InvalidRecordError(
+            record.batch_index_error_message or partition.error_message or "it is not valid"
+        )
+        for record in partition.record_errors
+    }

@@ -1,0 +1,170 @@
+"""The batches of one partition, and the partitions of one topic.
+
+Plain state of the RecordAccumulator, which guards it with its lock; `sequences` alone belongs to
+the I/O thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from pyclient.entropy import Entropy
+from pyclient.metadata import NO_LEADER, TopicMetadata
+from pyclient.producer.partitioner import QueueSizes, StickyPartitioner
+from pyclient.producer.producer_batch import ProducerBatch
+from pyclient.producer.sequences import PartitionSequences
+from pyclient.types import TopicPartition
+
+
+class PartitionQueue:
+    """One partition's batches, from the oldest to the one that is still open.
+
+    Attributes:
+        waiting: not on the wire, in the order of their serials.
+        open_batch: the last of `waiting` while it takes records, else None.
+        on_wire: in requests under way, failed ones (out of time) among them.
+        leader: the node to send to, as the metadata says; -1 if there is none.
+        sealed_bytes: of all batches sealed so far, for the sticky partitioner.
+        is_ready: listed among the ready partitions of its leader.
+        is_blocked: not to be drained before something about its batches on the wire changes.
+        timer_ms: when the accumulator looks again at it; infinity if no timer is set.
+        has_expiry: listed among those with a batch that may expire.
+    """
+
+    __slots__ = (
+        "has_expiry",
+        "is_blocked",
+        "is_ready",
+        "leader",
+        "leader_epoch",
+        "next_serial",
+        "on_wire",
+        "open_batch",
+        "partition",
+        "sealed_bytes",
+        "sequences",
+        "timer_ms",
+        "topic",
+        "topic_partition",
+        "waiting",
+    )
+
+    def __init__(self, topic: TopicQueues, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.topic_partition = TopicPartition(topic.name, partition)
+        self.waiting: deque[ProducerBatch] = deque()
+        self.open_batch: ProducerBatch | None = None
+        self.on_wire: list[ProducerBatch] = []
+        self.leader = NO_LEADER
+        self.leader_epoch = -1
+        self.next_serial = 0
+        self.sealed_bytes = 0
+        self.is_ready = False
+        self.is_blocked = False
+        self.timer_ms = math.inf
+        self.has_expiry = False
+        self.sequences = PartitionSequences()
+
+    def push(self, batch: ProducerBatch) -> None:
+        """Add a new batch at the end."""
+        batch.serial = self.next_serial
+        self.next_serial += 1
+        self.waiting.append(batch)
+        self.topic.queue_sizes.grow(self.partition)
+
+    def pop(self) -> ProducerBatch:
+        """Take the oldest batch that waits."""
+        self.topic.queue_sizes.shrink(self.partition)
+        return self.waiting.popleft()
+
+    def put_back(self, batch: ProducerBatch) -> None:
+        """Insert a batch that is to be sent again, or a part of one that was split.
+
+        In the order of sequence numbers, which is that of creation, and not simply in front:
+        batches on the wire fail one after another, and that would turn 1, 2, 3 into 3, 2, 1.
+        """
+        place = 0
+        for other in self.waiting:
+            if other.serial > batch.serial:
+                break
+            place += 1
+        self.waiting.insert(place, batch)
+        self.topic.queue_sizes.grow(self.partition)
+
+    def seal(self) -> None:
+        """Close the open batch for records, if there is one."""
+        batch = self.open_batch
+        if batch is not None:
+            batch.seal()
+            self.open_batch = None
+            self.sealed_bytes += batch.builder.raw_size
+
+    def __repr__(self) -> str:
+        return (
+            f"<PartitionQueue {self.topic.name}-{self.partition} waiting={len(self.waiting)}"
+            f" on_wire={len(self.on_wire)} leader={self.leader}>"
+        )
+
+
+class TopicQueues:
+    """A topic's partitions, and where its records without a key go.
+
+    Attributes:
+        partition_count: as the metadata has it; there are more queues if the topic was made
+            anew with fewer partitions.
+        sticky_queue: of the partition for records without a key.
+    """
+
+    __slots__ = (
+        "_sticky",
+        "_sticky_from",
+        "name",
+        "partition_count",
+        "queue_sizes",
+        "queues",
+        "sticky_queue",
+    )
+
+    def __init__(self, metadata: TopicMetadata, entropy: Entropy, stick_bytes: int) -> None:
+        self.name = metadata.name
+        self.queues: list[PartitionQueue] = []
+        self.queue_sizes = QueueSizes()
+        self.partition_count = len(metadata.partitions)
+        self._grow(self.partition_count)
+        self._sticky = StickyPartitioner(entropy, stick_bytes, self.queue_sizes, metadata.available)
+        self.sticky_queue = self.queues[self._sticky.partition]
+        self._sticky_from = 0
+
+    def update(self, metadata: TopicMetadata | None) -> list[tuple[PartitionQueue, int, int]]:
+        """Take over new partitions; None where the topic is not known any more.
+
+        Returns the partitions whose leader changed, or is the same in another epoch, with both.
+        """
+        if metadata is not None:
+            self.partition_count = len(metadata.partitions)
+            self._grow(self.partition_count - len(self.queues))
+            self._sticky.update(metadata.available)
+        known = () if metadata is None else metadata.partitions
+        changed = []
+        for queue in self.queues:
+            # A topic that was deleted and made again may have fewer partitions than before.
+            found = known[queue.partition] if queue.partition < len(known) else None
+            leader, epoch = (NO_LEADER, -1) if found is None else (found.leader, found.leader_epoch)
+            if (leader, epoch) != (queue.leader, queue.leader_epoch):
+                changed.append((queue, leader, epoch))
+        return changed
+
+    def next_sticky_queue(self) -> PartitionQueue:
+        """Between two batches: the partition to stay on, or to move on to."""
+        if self._sticky.switch_after(self.sticky_queue.sealed_bytes - self._sticky_from):
+            self.sticky_queue = self.queues[self._sticky.partition]
+            self._sticky_from = self.sticky_queue.sealed_bytes
+        return self.sticky_queue
+
+    def _grow(self, count: int) -> None:
+        if count > 0:
+            first = len(self.queues)
+            self.queues.extend(PartitionQueue(self, first + index) for index in range(count))
+            self.queue_sizes.add_partitions(count)

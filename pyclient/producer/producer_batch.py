@@ -1,0 +1,141 @@
+"""A batch on its way: its records, its result, and what has been tried.
+
+A batch belongs to one partition's queue. While it is open, callers' threads append to it under
+the accumulator's lock; once sealed, it is the I/O thread's alone. `result` is shared for good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from pyclient import _twin
+from pyclient.errors import KafkaError
+from pyclient.producer.delivery import BatchResult
+from pyclient.records.batch import RecordBatch
+from pyclient.records.builder import BatchBuilder
+
+if TYPE_CHECKING:
+    from pyclient.producer.buffer_pool import BufferPool
+    from pyclient.producer.partition_queue import PartitionQueue
+
+BuilderFactory: TypeAlias = Callable[[bytearray], BatchBuilder]
+"""Makes a builder over a buffer, with the producer's codec and level."""
+
+DUE_NOW: Final = -math.inf
+
+
+class ProducerBatch:
+    """Records of one partition that are sent, retried and acknowledged together.
+
+    Attributes:
+        created_ms: when its first record came; linger and delivery time run from here.
+        due_ms: not to be sent before: the end of linger, or of a retry's back-off.
+        attempts: how often it was sent in vain.
+        number: the count of records before it in this partition and epoch; None until it is
+            drained for the first time, and always without idempotence. What goes over the wire
+            is this number modulo 2^31.
+        maybe_written: an attempt ended in such a way that the broker may have the records.
+        is_on_wire: a request that holds it is under way: its buffers are not to be touched.
+        last_error: why the last attempt failed, for the message if time runs out.
+    """
+
+    __slots__ = (
+        "attempts",
+        "builder",
+        "created_ms",
+        "drained_ms",
+        "due_ms",
+        "is_on_wire",
+        "last_error",
+        "maybe_written",
+        "number",
+        "queue",
+        "record_count",
+        "result",
+        "serial",
+    )
+
+    def __init__(
+        self,
+        queue: PartitionQueue,
+        builder: BatchBuilder,
+        result: BatchResult,
+        created_ms: float,
+        due_ms: float,
+    ) -> None:
+        self.queue = queue
+        self.builder = builder
+        self.result = result
+        self.created_ms = created_ms
+        self.due_ms = due_ms
+        self.drained_ms = created_ms
+        self.serial = 0  # the queue counts its batches
+        self.attempts = 0
+        self.record_count = 0  # known once sealed
+        self.number: int | None = None
+        self.maybe_written = False
+        self.is_on_wire = False
+        self.last_error: KafkaError | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the outcome is known."""
+        return self.result.is_done
+
+    @property
+    def size_in_bytes(self) -> int:
+        """On the wire; before it is closed, what it would be without compression."""
+        return self.builder.size_in_bytes if self.builder.is_closed else self.builder.raw_size
+
+    @property
+    def next_number(self) -> int:
+        """The number of the batch that follows."""
+        assert self.number is not None
+        return self.number + self.record_count
+
+    def seal(self) -> None:
+        """Take no more records; nothing to linger for."""
+        self.builder.seal()
+        self.record_count = self.builder.record_count
+        self.due_ms = DUE_NOW
+
+    def take_buffers(self) -> list[bytearray]:
+        """What goes back to the pool, each buffer once; nobody reads the batch any more."""
+        return cast(list[bytearray], self.builder.release())
+
+    def __repr__(self) -> str:
+        return (
+            f"<ProducerBatch {self.queue.topic_partition} records={self.builder.record_count}"
+            f" number={self.number} attempts={self.attempts}>"
+        )
+
+
+def split(
+    batch: ProducerBatch, limit: int, pool: BufferPool, new_builder: BuilderFactory
+) -> list[ProducerBatch]:
+    """Spread a refused batch's records over batches of at most `limit` bytes, or one record.
+
+    The parts take over the parent's result, numbers and time; the parent's memory stays its own.
+    """
+    builders: list[BatchBuilder] = []
+    for record in RecordBatch(b"".join(batch.builder.close())).decode():
+        fields = (record.timestamp, record.key, record.value, record.headers)
+        if not builders or builders[-1].try_append(*fields) < 0:
+            size = max(limit, _twin.batch_size_of(*fields[1:]))
+            builders.append(new_builder(pool.allocate_beyond(size)))
+            builders[-1].try_append(*fields)
+    results = batch.result.split([builder.record_count for builder in builders])
+    parts = []
+    number = batch.number
+    for builder, result in zip(builders, results, strict=True):
+        part = ProducerBatch(batch.queue, builder, result, batch.created_ms, DUE_NOW)
+        part.seal()
+        part.serial = batch.serial
+        part.number = number
+        part.maybe_written = batch.maybe_written
+        if number is not None:
+            number += part.record_count
+        parts.append(part)
+    return parts

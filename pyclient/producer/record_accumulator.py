@@ -1,0 +1,425 @@
+"""Records on their way to the sender: per partition a queue of batches.
+
+Callers' threads append, the I/O thread does the rest. One lock guards the topics, their queues,
+the ready partitions and the incomplete batches. Memory is allocated outside it, because the I/O
+thread needs it to bring memory back; then the append looks again.
+
+Nothing here scans partitions: see `ready_partitions`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from pyclient import _twin
+from pyclient.errors import (
+    BufferExhaustedError,
+    IllegalStateError,
+    KafkaError,
+    RecordTooLargeError,
+)
+from pyclient.metadata import ClusterMetadata
+from pyclient.producer.buffer_pool import BufferPool
+from pyclient.producer.delivery import BatchResult
+from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
+from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
+from pyclient.producer.ready_partitions import ReadyPartitions
+from pyclient.serialization import Bytes, Headers
+
+if TYPE_CHECKING:
+    from pyclient.net.engine import Engine
+
+MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
+Appended: TypeAlias = tuple[BatchResult, int]
+_Record: TypeAlias = tuple[int, Bytes | None, Bytes | None, Headers]  # try_append's arguments
+
+
+class Limits(NamedTuple):
+    """What the configuration says about sizes and times."""
+
+    batch_size: int
+    max_request_size: int
+    linger_ms: float
+    delivery_timeout_ms: float
+
+
+class RecordAccumulator:
+    """The queues of all partitions."""
+
+    def __init__(
+        self, limits: Limits, pool: BufferPool, engine: Engine, new_builder: BuilderFactory
+    ) -> None:
+        self._limits = limits
+        self._pool = pool
+        self._engine = engine
+        self._new_builder = new_builder
+        self._lock = threading.Lock()
+        # Those that records can be sent to; callers look one up without the lock.
+        self.topics: dict[str, TopicQueues] = {}
+        # Also those that the metadata has lost, for the batches they still have.
+        self._all_topics: dict[str, TopicQueues] = {}
+        self._ready = ReadyPartitions()
+        # A heap of when a partition's oldest batch expires; one entry a partition.
+        self._expiries: list[tuple[float, int, PartitionQueue]] = []
+        self._serials = itertools.count()
+        self._incomplete: dict[ProducerBatch, None] = {}
+        self._refusal: KafkaError | None = None  # why no more records are taken
+
+    # Callers' threads.
+
+    def append(
+        self,
+        topic: TopicQueues,
+        partition: int | None,
+        timestamp_ms: int,
+        key: Bytes | None,
+        value: Bytes | None,
+        headers: Headers,
+        max_block_ms: float,
+    ) -> Appended:
+        """Add a record to its partition's open batch, or start one.
+
+        Args:
+            topic: from `topics`.
+            partition: None for the sticky one.
+            timestamp_ms: of the record.
+            key: its bytes.
+            value: its bytes.
+            headers: pairs of text and bytes.
+            max_block_ms: how long to wait for memory.
+
+        Returns:
+            The result of the record's batch, and the record's index in it.
+
+        Raises:
+            RecordTooLargeError: no batch could hold the record.
+            BufferExhaustedError: there was no memory.
+            KafkaError: the producer is closed, or cannot go on.
+        """
+        with self._lock:
+            queue = topic.sticky_queue if partition is None else topic.queues[partition]
+            batch = queue.open_batch
+            if batch is not None:
+                index = batch.builder.try_append(timestamp_ms, key, value, headers)
+                if index >= 0:
+                    return batch.result, index
+        record = (timestamp_ms, key, value, headers)
+        appended, wake = self._append_to_new(topic, partition, record, max_block_ms)
+        if wake:
+            self._engine.wake()
+        return appended
+
+    def _append_to_new(
+        self,
+        topic: TopicQueues,
+        partition: int | None,
+        record: _Record,
+        max_block_ms: float,
+    ) -> tuple[Appended, bool]:
+        """Add a record that did not fit; whether the I/O thread has to be woken, too."""
+        size = self._buffer_size(record)
+        buffer: bytearray | None = None
+        try:
+            while True:
+                now_ms = self._engine.clock.monotonic_ms()
+                with self._lock:
+                    queue, appended = self._try_append(topic, partition, record, now_ms)
+                    if appended is None and buffer is not None:
+                        appended = self._start_batch(queue, buffer, record, now_ms)
+                        buffer = None
+                    wake, self._ready.wake_needed = self._ready.wake_needed, False
+                if appended is not None:
+                    return appended, wake
+                if wake:
+                    self._engine.wake()  # a batch is full: it must not wait for our memory
+                buffer = self._allocate(size, max_block_ms)
+        finally:
+            if buffer is not None:
+                self._pool.release([buffer])
+
+    def _try_append(
+        self,
+        topic: TopicQueues,
+        partition: int | None,
+        record: _Record,
+        now_ms: float,
+    ) -> tuple[PartitionQueue, Appended | None]:
+        """Choose the partition and look once more at its open batch. Under the lock."""
+        if self._refusal is not None:
+            raise copy(self._refusal)  # each caller gets its own traceback
+        queue = _choose(topic, partition)
+        while queue.open_batch is not None:
+            batch = queue.open_batch
+            index = batch.builder.try_append(*record)
+            if index >= 0:
+                return queue, (batch.result, index)
+            queue.seal()  # full
+            self._ready.evaluate(queue, now_ms)
+            queue = _choose(topic, partition)
+        return queue, None
+
+    def _start_batch(
+        self, queue: PartitionQueue, buffer: bytearray, record: _Record, now_ms: float
+    ) -> Appended:
+        """Begin a batch with a record that is known to fit. Under the lock."""
+        builder = self._new_builder(buffer)
+        index = builder.try_append(*record)
+        result = BatchResult(queue.topic_partition, self._engine)
+        batch = ProducerBatch(queue, builder, result, now_ms, now_ms + self._limits.linger_ms)
+        queue.push(batch)
+        queue.open_batch = batch
+        self._incomplete[batch] = None
+        if not queue.has_expiry:
+            self._watch_expiry(queue, batch)
+        self._ready.evaluate(queue, now_ms)
+        return result, index
+
+    def _buffer_size(self, record: _Record) -> int:
+        _, key, value, headers = record
+        size = _twin.batch_size_of(key, value, headers)
+        for option, limit in (
+            ("max.request.size", self._limits.max_request_size),
+            ("buffer.memory", self._pool.total),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(
+                    f"the record needs a batch of {size} bytes, which is more than the {limit}"
+                    f" of {option}",
+                    size=size,
+                    limit=limit,
+                )
+        return max(size, self._limits.batch_size)
+
+    def _allocate(self, size: int, max_block_ms: float) -> bytearray:
+        if not self._engine.on_io_thread():
+            return self._pool.allocate(size, max_block_ms)
+        buffer = self._pool.try_allocate(size)
+        if buffer is None:
+            raise BufferExhaustedError(
+                "buffer.memory is used up, and a callback must not wait: it runs on the thread"
+                " that frees memory"
+            )
+        return buffer
+
+    def seal_all(self) -> list[BatchResult]:
+        """Have all that was appended sent without lingering; the results to wait for."""
+        now_ms = self._engine.clock.monotonic_ms()
+        with self._lock:
+            return self._seal_all(now_ms)
+
+    def close(self) -> list[BatchResult]:
+        """The same, and append no more."""
+        now_ms = self._engine.clock.monotonic_ms()
+        with self._lock:
+            self._refusal = IllegalStateError("the producer is closed")
+            return self._seal_all(now_ms)
+
+    def _seal_all(self, now_ms: float) -> list[BatchResult]:
+        for batch in self._incomplete:
+            if batch.queue.open_batch is batch:
+                batch.queue.seal()
+                self._ready.evaluate(batch.queue, now_ms)
+        return [batch.result for batch in self._incomplete]
+
+    def add_topic(self, name: str) -> TopicQueues | None:
+        """The queues of a topic; None if the metadata does not know it."""
+        now_ms = self._engine.clock.monotonic_ms()
+        with self._lock:
+            # Read under the lock: a newer snapshot comes after us, and finds the topic.
+            metadata = self._engine.metadata.snapshot.topics.get(name)
+            if metadata is None or not metadata.partitions:
+                return None
+            topic = self._all_topics.get(name)
+            if topic is None:
+                topic = TopicQueues(metadata, self._engine.entropy, self._limits.batch_size)
+                self._all_topics[name] = topic
+            self._apply_leaders(topic.update(metadata), now_ms)
+            self.topics[name] = topic
+            return topic
+
+    # The I/O thread.
+
+    @property
+    def incomplete_count(self) -> int:
+        """Batches without an outcome; a look without the lock."""
+        return len(self._incomplete)
+
+    def update_metadata(self, snapshot: ClusterMetadata) -> None:
+        """Follow leaders, new partitions, lost topics."""
+        now_ms = self._engine.clock.monotonic_ms()
+        with self._lock:
+            for name, topic in self._all_topics.items():
+                metadata = snapshot.topics.get(name)
+                self._apply_leaders(topic.update(metadata), now_ms)
+                if metadata is None:
+                    self.topics.pop(name, None)
+                else:
+                    self.topics[name] = topic
+
+    def _apply_leaders(
+        self, changes: Iterable[tuple[PartitionQueue, int, int]], now_ms: float
+    ) -> None:
+        for queue, leader, epoch in changes:
+            if epoch > queue.leader_epoch and queue.waiting:
+                # A new leader need not wait for the back-off from the old one (KIP-951).
+                oldest = queue.waiting[0]
+                if oldest.attempts:
+                    oldest.due_ms = DUE_NOW
+            queue.leader_epoch = epoch
+            self._ready.change_leader(queue, leader, now_ms)
+
+    def ready_nodes(self, now_ms: float) -> list[int]:
+        """The leaders of partitions with a batch to send; -1 for those without a leader."""
+        with self._lock:
+            self._ready.fire(now_ms)
+            if self._pool.waiting_count:
+                self._ready.end_linger(now_ms)
+            return self._ready.nodes
+
+    @property
+    def next_poll_ms(self) -> float:
+        """When a batch becomes ready or expires by time alone."""
+        with self._lock:
+            expiry_ms = self._expiries[0][0] if self._expiries else math.inf
+            return min(self._ready.next_timer_ms, expiry_ms)
+
+    def drain(
+        self, node: int, max_bytes: int, now_ms: float, may_drain: MayDrain
+    ) -> list[ProducerBatch]:
+        """Take the oldest batch of each ready partition of a node, as far as a request goes.
+
+        The batches are sealed, and on the wire from now on. A partition that `may_drain` refuses
+        is not asked about again before `reevaluate`; it is called under the lock.
+        """
+        drained: list[ProducerBatch] = []
+        size = 0
+        with self._lock:
+            while (queue := self._ready.first(node)) is not None:
+                batch = queue.waiting[0]
+                batch_bytes = batch.size_in_bytes
+                if drained and size + batch_bytes > max_bytes:
+                    break
+                self._ready.remove(queue)
+                if not may_drain(queue, batch):
+                    queue.is_blocked = True
+                    continue
+                self._put_on_wire(queue, now_ms)
+                drained.append(batch)
+                size += batch_bytes
+            # Only now, for a request holds one batch of a partition; and to the end of the
+            # line, for the others wait longer.
+            for batch in drained:
+                self._ready.evaluate(batch.queue, now_ms)
+        return drained
+
+    def _put_on_wire(self, queue: PartitionQueue, now_ms: float) -> None:
+        batch = queue.pop()
+        if batch is queue.open_batch:
+            queue.seal()
+        batch.is_on_wire = True
+        batch.drained_ms = now_ms
+        queue.on_wire.append(batch)
+
+    def take_off_wire(self, batches: Iterable[ProducerBatch]) -> None:
+        """A request is over."""
+        with self._lock:
+            for batch in batches:
+                batch.is_on_wire = False
+                batch.queue.on_wire.remove(batch)
+
+    def put_back(self, batch: ProducerBatch, due_ms: float) -> None:
+        """Send a batch again, not before `due_ms`. A `reevaluate` of its partition is due."""
+        with self._lock:
+            batch.due_ms = due_ms
+            batch.queue.put_back(batch)
+
+    def replace(self, batch: ProducerBatch, parts: Sequence[ProducerBatch]) -> None:
+        """Send the parts of a batch in its place. A `reevaluate` of its partition is due."""
+        with self._lock:
+            del self._incomplete[batch]
+            for part in parts:
+                self._incomplete[part] = None
+                batch.queue.put_back(part)
+
+    def complete(self, batches: Iterable[ProducerBatch]) -> None:
+        """Forget batches that have their outcome, after their callbacks have run."""
+        with self._lock:
+            for batch in batches:
+                self._incomplete.pop(batch, None)
+
+    def reevaluate(self, queues: Iterable[PartitionQueue], now_ms: float) -> None:
+        """Something changed about the batches of these partitions: what may be drained now?"""
+        with self._lock:
+            for queue in queues:
+                self._ready.reevaluate(queue, now_ms)
+
+    def reevaluate_all(self, now_ms: float) -> None:
+        """The same for every partition; for events that are rare."""
+        with self._lock:
+            for topic in self._all_topics.values():
+                for queue in topic.queues:
+                    self._ready.reevaluate(queue, now_ms)
+
+    def take_expired(self, now_ms: float) -> list[ProducerBatch]:
+        """The batches whose delivery time is over: those that waited are in no queue any more.
+
+        Those on the wire stay there until their request is over.
+        """
+        expired: list[ProducerBatch] = []
+        with self._lock:
+            while self._expiries and self._expiries[0][0] <= now_ms:
+                _, _, queue = heapq.heappop(self._expiries)
+                queue.has_expiry = False
+                expired += self._take_expired_of(queue, now_ms)
+        return expired
+
+    def _take_expired_of(self, queue: PartitionQueue, now_ms: float) -> list[ProducerBatch]:
+        created_ms_max = now_ms - self._limits.delivery_timeout_ms
+        expired: list[ProducerBatch] = []
+        left: list[ProducerBatch] = []
+        for batch in queue.on_wire:
+            if not batch.is_done:
+                (expired if batch.created_ms <= created_ms_max else left).append(batch)
+        while queue.waiting and queue.waiting[0].created_ms <= created_ms_max:
+            if queue.waiting[0] is queue.open_batch:
+                queue.seal()
+            expired.append(queue.pop())
+        left += itertools.islice(queue.waiting, 1)
+        if left:
+            self._watch_expiry(queue, min(left, key=lambda batch: batch.created_ms))
+        self._ready.reevaluate(queue, now_ms)
+        return expired
+
+    def _watch_expiry(self, queue: PartitionQueue, oldest: ProducerBatch) -> None:
+        queue.has_expiry = True
+        when_ms = oldest.created_ms + self._limits.delivery_timeout_ms
+        heapq.heappush(self._expiries, (when_ms, next(self._serials), queue))
+
+    def take_all(self, refusal: KafkaError) -> list[ProducerBatch]:
+        """Every batch without an outcome: those that waited are in no queue any more.
+
+        From now on nothing is appended; callers get `refusal`, unless there was one before.
+        """
+        with self._lock:
+            self._refusal = self._refusal or refusal
+            for batch in self._incomplete:
+                queue = batch.queue
+                if queue.is_ready:
+                    self._ready.remove(queue)
+                queue.seal()
+                while queue.waiting:
+                    queue.pop()
+            return list(self._incomplete)
+
+
+def _choose(topic: TopicQueues, partition: int | None) -> PartitionQueue:
+    if partition is not None:
+        return topic.queues[partition]
+    queue = topic.sticky_queue
+    return queue if queue.open_batch is not None else topic.next_sticky_queue()

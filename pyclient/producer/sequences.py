@@ -1,0 +1,217 @@
+"""Idempotence: the producer's id and epoch, and the numbering of each partition's batches.
+
+The broker accepts a partition's batches only in the order of their numbers, and drops those it
+has already. That holds as long as no number is missing: a batch that failed for good leaves a
+hole, and what follows has to start anew, from 0, in a higher epoch.
+
+- A batch that the broker certainly does not have leaves a hole at once.
+- A batch whose fate is unknown (time ran out while it was on its way) is *unresolved*. Nothing
+  new is numbered until those behind it have their outcome: if one succeeded, the batch was
+  written; if the next one is out of order, or all of them are gone, it was not.
+- Numbering anew waits until nothing of the partition is on the wire, so that every answer is
+  about the numbers that the batch has now.
+
+The epoch is the producer's, as in Kafka; a partition takes up a new one when it has nothing
+unfinished. The I/O thread owns everything here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pyclient.producer.producer_batch import ProducerBatch
+
+_EPOCH_MAX: Final = 2**15 - 1
+_SEQUENCE_MASK: Final = 2**31 - 1
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """Who writes, as far as the broker knows."""
+
+    producer_id: int
+    epoch: int
+
+
+NO_PRODUCER: Final = ProducerIdAndEpoch(-1, -1)
+
+
+class PartitionSequences:
+    """The numbering of one partition.
+
+    Attributes:
+        identity: in whose name its batches are numbered.
+        next_number: of the next batch that gets one. It never wraps here; on the wire it does.
+        last_acked: the number of the last record that is certainly written.
+        unfinished: the batches with a number that wait or are on the wire, in order. One that
+            failed while on the wire stays until its request is over.
+        unresolved_until: behind the last batch whose fate is unknown; None if there is none.
+        has_hole: a number is missing, and all that is unfinished has to be numbered anew.
+    """
+
+    __slots__ = (
+        "has_hole",
+        "identity",
+        "last_acked",
+        "next_number",
+        "unfinished",
+        "unresolved_until",
+    )
+
+    def __init__(self) -> None:
+        self.unfinished: list[ProducerBatch] = []
+        self.restart(NO_PRODUCER)
+
+    def restart(self, identity: ProducerIdAndEpoch) -> None:
+        """Number the unfinished batches anew, from 0; none of them is on the wire."""
+        self.identity = identity
+        self.next_number = 0
+        self.last_acked = -1
+        self.unresolved_until: int | None = None
+        self.has_hole = False
+        for batch in self.unfinished:
+            batch.number = self.next_number
+            self.next_number += batch.record_count
+
+    @property
+    def is_on_wire(self) -> bool:
+        """Whether an answer about numbers of this partition may still come."""
+        return any(batch.is_on_wire for batch in self.unfinished)
+
+    def is_next(self, batch: ProducerBatch) -> bool:
+        """Whether nothing is missing between what is written and this batch."""
+        return batch.number == self.last_acked + 1
+
+    def is_first_unfinished(self, batch: ProducerBatch) -> bool:
+        """Whether all batches before this one have their outcome."""
+        for other in self.unfinished:
+            if not other.is_done:
+                return other is batch
+        return False
+
+
+class Sequences:
+    """The numbering of all partitions of an idempotent producer."""
+
+    def __init__(self, in_flight_max: int) -> None:
+        """Without an id yet.
+
+        Args:
+            in_flight_max: how many unfinished batches a partition may have; the broker
+                remembers that many to tell a duplicate from an error.
+        """
+        self.identity = NO_PRODUCER
+        self._in_flight_max = in_flight_max
+        # Partitions with a hole that wait for the wire to clear, or for a new producer id.
+        self._holes: dict[PartitionSequences, None] = {}
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether batches can be numbered; if not, an InitProducerId request is due."""
+        return self.identity.producer_id >= 0
+
+    def set_identity(self, producer_id: int, epoch: int) -> None:
+        """Take up what the broker gave."""
+        self.identity = ProducerIdAndEpoch(producer_id, epoch)
+        for partition in list(self._holes):
+            self.settle(partition)
+
+    def may_drain(self, partition: PartitionSequences, batch: ProducerBatch) -> bool:
+        """Whether the oldest waiting batch of a partition may go on the wire."""
+        if not self.has_identity or partition.has_hole:
+            return False
+        if batch.number is not None:
+            # Sent again, and then alone until it has its outcome: what follows would only be
+            # out of order if it failed once more.
+            return partition.is_first_unfinished(batch)
+        if partition.unresolved_until is not None:
+            return False
+        if partition.identity != self.identity:
+            return not partition.unfinished
+        return len(partition.unfinished) < self._in_flight_max
+
+    def number(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        """Number a batch that is about to go on the wire, and write it into the batch."""
+        if batch.number is None:
+            if partition.identity != self.identity:
+                partition.restart(self.identity)
+            batch.number = partition.next_number
+            partition.next_number += batch.record_count
+            partition.unfinished.append(batch)
+        batch.builder.set_producer_state(*partition.identity, batch.number & _SEQUENCE_MASK)
+
+    def written(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        """The broker has the batch; it is off the wire, and may have failed here before."""
+        partition.last_acked = max(partition.last_acked, batch.next_number - 1)
+        self._remove(partition, batch)
+
+    def failed(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        """The batch failed for good; one that is on the wire stays until it is off."""
+        if batch.number is None:
+            return
+        if batch.maybe_written or batch.is_on_wire:
+            partition.unresolved_until = max(partition.unresolved_until or 0, batch.next_number)
+        else:
+            partition.has_hole = True
+        if not batch.is_on_wire:
+            self._remove(partition, batch)
+
+    def abandoned(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        """A batch that had failed on the wire is off it now, its fate still unknown."""
+        self._remove(partition, batch)
+
+    def out_of_order(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        """The broker misses a number before this batch, which is to be sent again.
+
+        Usually an earlier one that will be sent again too. If there is none to wait for, the
+        number will never come: the unresolved batch was lost, or the broker forgot.
+        """
+        if partition.unresolved_until is None:
+            lost = partition.is_next(batch)
+        else:
+            lost = batch.number == partition.unresolved_until
+        partition.has_hole = partition.has_hole or lost
+        self.settle(partition)
+
+    def start_over(self, partition: PartitionSequences) -> None:
+        """The broker has lost its place: number anew what is to be sent again."""
+        partition.has_hole = True
+        self.settle(partition)
+
+    def replaced(
+        self, partition: PartitionSequences, batch: ProducerBatch, parts: Sequence[ProducerBatch]
+    ) -> None:
+        """A batch was split; its parts carry its numbers."""
+        if batch.number is not None:
+            place = partition.unfinished.index(batch)
+            partition.unfinished[place : place + 1] = parts
+
+    def _remove(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
+        if batch in partition.unfinished:
+            partition.unfinished.remove(batch)
+        self.settle(partition)
+
+    def settle(self, partition: PartitionSequences) -> None:
+        """Draw the conclusions of what is known by now: called after every outcome."""
+        if partition.unresolved_until is not None and not partition.unfinished:
+            if partition.next_number != partition.last_acked + 1:
+                partition.has_hole = True
+            partition.unresolved_until = None
+        if not partition.has_hole:
+            return
+        self._holes[partition] = None
+        if partition.is_on_wire:
+            return
+        if partition.identity == self.identity:
+            self._bump_epoch()
+        if self.has_identity:
+            del self._holes[partition]
+            partition.restart(self.identity)
+
+    def _bump_epoch(self) -> None:
+        producer_id, epoch = self.identity
+        if epoch < _EPOCH_MAX:
+            self.identity = ProducerIdAndEpoch(producer_id, epoch + 1)
+        else:
+            self.identity = NO_PRODUCER  # the epochs of this id are used up: ask for another
