@@ -1,0 +1,1 @@
+"""The consumer: reads topics, alone or as a member of a group."""

@@ -1,0 +1,255 @@
+"""Sends fetch requests ahead of the program's polls. The I/O thread only.
+
+One request per broker at a time, with all partitions that it leads. The next one goes out as soon
+as the answer is here, from where the answer's last batch ends, whether the program has read it or
+not, as long as the fetch buffer has room: so no broker idles because a program is busy.
+"""
+
+import logging
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from pyclient.consumer.cluster import Cluster
+from pyclient.consumer.fetch.aborted import AbortedTransactions
+from pyclient.consumer.fetch.buffer import FetchBuffer
+from pyclient.consumer.fetch.completed_fetch import CompletedFetch, next_fetch_offset
+from pyclient.consumer.fetch.session import FetchSession, SessionPartition
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.partition_state import FetchTarget, PartitionEpoch, PartitionOffsets
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.error_codes import NONE, for_code
+from pyclient.errors import (
+    CorruptRecordError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    UnknownServerError,
+    UnsupportedVersionError,
+)
+from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
+from pyclient.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import BrokerMetadata, TopicPartition
+
+log = logging.getLogger(__name__)
+
+READ_COMMITTED = 1
+_NO_RECORDS = memoryview(b"")
+
+
+class FetchOptions(NamedTuple):
+    """The part of a consumer's configuration that fetching needs."""
+
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 52_428_800
+    max_partition_bytes: int = 1_048_576
+    isolation_level: int = 0
+    check_crcs: bool = True
+    use_sessions: bool = True
+
+
+class FetchRequestManager:
+    """Keeps one fetch in flight to every broker that leads a fetchable partition."""
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        subscription: SubscriptionState,
+        buffer: FetchBuffer,
+        cluster: Cluster,
+        backoff: ExponentialBackoff,
+        inbox: Inbox,
+    ) -> None:
+        self._options = options
+        self._subscription = subscription
+        self._buffer = buffer
+        self._cluster = cluster
+        self._backoff = backoff
+        self._inbox = inbox
+        self._sessions: dict[int, FetchSession] = {}
+        self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
+        self._failures: dict[int, int] = {}  # in a row, by node
+        self._rests_until: dict[int | TopicPartition, float] = {}  # after an error
+        self._answers = 0
+        self._seen: object = None
+        self.fetch_total = 0
+        self.fetched_bytes_total = 0
+
+    def is_fetching(self, node: int) -> bool:
+        """Whether a fetch is in flight there: whatever is sent behind it may have to wait."""
+        return node in self._in_flight
+
+    def poll(self, now_ms: float) -> PollResult:
+        """The fetches to send now."""
+        seen = (self._subscription.version, self._cluster.snapshot.version, self._answers)
+        wake_at_ms = self._end_rests(now_ms)
+        if seen == self._seen:
+            return PollResult((), wake_at_ms)
+        if not self._buffer.has_room(self._subscription.resting()):
+            return PollResult((), wake_at_ms)  # who takes from the buffer wakes the loop
+        self._seen = seen
+        requests = [self._request(node, wanted) for node, wanted in self._by_node().items()]
+        return PollResult(requests, wake_at_ms)
+
+    def close(self, error: KafkaError) -> None:  # noqa: ARG002  nobody waits for a fetch
+        """Let go of what was fetched."""
+        self._buffer.clear()
+
+    def _end_rests(self, now_ms: float) -> float:
+        """Forget the back-offs that are over; tell when the next one is."""
+        over = [what for what, until_ms in self._rests_until.items() if until_ms <= now_ms]
+        for what in over:
+            del self._rests_until[what]
+            self._seen = None
+        return min(self._rests_until.values(), default=math.inf)
+
+    def _by_node(self) -> dict[int, dict[TopicPartition, FetchTarget]]:
+        """What to fetch now, from each broker that has no fetch in flight."""
+        snapshot = self._cluster.snapshot
+        by_node: dict[int, dict[TopicPartition, FetchTarget]] = {}
+        leaderless = False
+        for target in self._subscription.fetchable():
+            partition = target.partition
+            leader = snapshot.leader_for_partition(partition)
+            if leader is None:
+                leaderless = True
+            elif not (
+                leader in self._in_flight
+                or leader in self._rests_until
+                or partition in self._rests_until
+                # of a former leader, from which the answer may still come
+                or any(partition in targets for targets in self._in_flight.values())
+            ):
+                by_node.setdefault(leader, {})[partition] = target
+        if leaderless:
+            self._cluster.request_update()
+        return by_node
+
+    def _request(self, node: int, targets: Mapping[TopicPartition, FetchTarget]) -> UnsentRequest:
+        options, snapshot = self._options, self._cluster.snapshot
+        session = self._sessions.get(node)
+        if session is None:
+            session = self._sessions[node] = FetchSession(node, options.use_sessions)
+        request = FetchRequest(
+            max_wait_ms=options.max_wait_ms,
+            min_bytes=options.min_bytes,
+            max_bytes=options.max_bytes,
+            isolation_level=options.isolation_level,
+        )
+        session.fill(
+            request,
+            {
+                partition: SessionPartition(
+                    snapshot.topic_id(partition.topic),
+                    target.fetch_offset,
+                    options.max_partition_bytes,
+                    snapshot.leader_epoch_for_partition(partition),
+                )
+                for partition, target in targets.items()
+            },
+        )
+        self._in_flight[node] = targets
+        self.fetch_total += 1
+        return UnsentRequest(request, node, partial(self._on_done, session))
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def _on_done(self, session: FetchSession, outcome: Outcome, now_ms: float) -> None:
+        node = session.node
+        targets = self._in_flight.pop(node)
+        self._answers += 1
+        if isinstance(outcome, KafkaError):
+            session.on_failure()
+            self._on_failure(node, outcome, now_ms)
+            return
+        assert isinstance(outcome, FetchResponse)
+        if not session.on_response(outcome):
+            self._rest_node(node, now_ms)
+            return
+        self._failures.pop(node, None)
+        completed = []
+        leaders = {}
+        for partition, data in session.answers(outcome):
+            fetch = self._complete(targets[partition], data, now_ms)
+            if fetch is not None:
+                completed.append(fetch)
+            if data.error_code != NONE and data.current_leader.leader_id >= 0:
+                leader = data.current_leader
+                leaders[partition] = (leader.leader_id, leader.leader_epoch)
+        if leaders:  # KIP-951: a broker that no longer leads says who does
+            endpoints = [
+                BrokerMetadata(one.node_id, one.host, one.port, one.rack)
+                for one in outcome.node_endpoints
+            ]
+            self._cluster.update_leaders(leaders, endpoints)
+        if completed:
+            self._buffer.put(completed)
+
+    def _on_failure(self, node: int, error: KafkaError, now_ms: float) -> None:
+        log.info("a fetch from node %d failed: %s", node, error)
+        self._rest_node(node, now_ms)
+        if error.refresh_metadata:
+            self._cluster.request_update()
+        if isinstance(error, UnsupportedVersionError):
+            self._rests_until[node] = math.inf
+            self._inbox.post_error(error, partial(self._wake_node, node))
+
+    def _rest_node(self, node: int, now_ms: float) -> None:
+        failures = self._failures.get(node, 0)
+        self._failures[node] = failures + 1
+        self._rests_until[node] = now_ms + self._backoff.backoff_ms(failures)
+
+    def _wake_node(self, node: int) -> None:
+        self._rests_until[node] = 0.0
+
+    def _complete(
+        self, target: FetchTarget, data: PartitionData, now_ms: float
+    ) -> CompletedFetch | None:
+        at = PartitionEpoch(target.partition, target.epoch)
+        if data.error_code != NONE:
+            return self._fail(target, for_code(data.error_code), now_ms)
+        records = data.records or _NO_RECORDS
+        assert isinstance(records, memoryview)  # what decoding gives
+        next_offset = next_fetch_offset(records, target.fetch_offset)
+        offsets = PartitionOffsets(
+            data.high_watermark, data.last_stable_offset, data.log_start_offset
+        )
+        if not self._subscription.fetched(at, target.fetch_offset, next_offset, offsets):
+            return None
+        if not records:
+            return None
+        if next_offset == target.fetch_offset:
+            # Not a whole batch: the caller's thread will say so. Do not ask for it for ever.
+            self._subscription.fail(at)
+        self.fetched_bytes_total += len(records)
+        aborted = None
+        if self._options.isolation_level == READ_COMMITTED:
+            aborted = AbortedTransactions(data.aborted_transactions or ())
+        return CompletedFetch(
+            at,
+            target.fetch_offset,
+            records,
+            check_crcs=self._options.check_crcs,
+            aborted=aborted,
+        )
+
+    def _fail(
+        self, target: FetchTarget, error: type[KafkaError], now_ms: float
+    ) -> CompletedFetch | None:
+        """Try again a little later, or let the caller's thread decide what happens."""
+        topic, partition = target.partition
+        what = f"{topic}-{partition} at offset {target.fetch_offset}"
+        for_caller = error in (OffsetOutOfRangeError, CorruptRecordError)
+        if for_caller or not (error.retriable or error is UnknownServerError):
+            at = PartitionEpoch(target.partition, target.epoch)
+            if not self._subscription.fail(at):
+                return None
+            return CompletedFetch(at, target.fetch_offset, error=error(f"fetching {what}"))
+        level = logging.WARNING if error is UnknownServerError else logging.DEBUG
+        log.log(level, "fetching %s failed, trying again: %s", what, error.__name__)
+        self._rests_until[target.partition] = now_ms + self._backoff.backoff_ms(0)
+        if error.refresh_metadata:
+            self._cluster.request_update()
+        return None

@@ -1,0 +1,1 @@
+"""Membership in a consumer group: who reads what."""

@@ -1,0 +1,448 @@
+"""Membership by Kafka's classic protocol: join, sync, heartbeat, leave.
+
+The I/O thread only. All that changes the state is here; `member_state.py` has the table of the
+changes that are allowed. Rebalances are eager: a member gives up all its partitions before it
+joins again.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from pyclient import types
+from pyclient.consumer.cluster import Cluster
+from pyclient.consumer.group.assignors import AbstractPartitionAssignor
+from pyclient.consumer.group.consumer_protocol import decode_assignment
+from pyclient.consumer.group.coordinator import CoordinatorFinder
+from pyclient.consumer.group.heartbeat import Heartbeat, PollTimer
+from pyclient.consumer.group.leader import GroupLeader
+from pyclient.consumer.group.member import Generation, GroupOptions, Member
+from pyclient.consumer.group.member_state import IN_SESSION, TRANSITIONS, MemberState
+from pyclient.consumer.group.membership import RebalanceStep, StepKind
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.commit import Committer
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.consumer.topic_interest import TopicInterest
+from pyclient.error_codes import NONE, for_code
+from pyclient.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    KafkaError,
+    MemberIdRequiredError,
+    ProtocolError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from pyclient.metadata import ClusterMetadata
+from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
+from pyclient.protocol.messages.heartbeat import HeartbeatResponse
+from pyclient.protocol.messages.join_group import JoinGroupResponse
+from pyclient.protocol.messages.leave_group import LeaveGroupResponse
+from pyclient.protocol.messages.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# What a join may take longer than the rebalance: the coordinator waits that long for the others.
+_JOIN_MARGIN_MS = 5_000
+
+# What a refused commit may say about the member; all else it says is about the commit.
+_ABOUT_MEMBER = (
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+    IllegalGenerationError,
+    FencedInstanceIdError,
+)
+
+
+class ClassicMembership:
+    """A member of a classic group. See `membership.GroupMembership`."""
+
+    def __init__(
+        self,
+        options: GroupOptions,
+        assignors: Sequence[AbstractPartitionAssignor],
+        subscription: SubscriptionState,
+        cluster: Cluster,
+        interest: TopicInterest,
+        coordinator: CoordinatorFinder,
+        poll_timer: PollTimer,
+        backoff: ExponentialBackoff,
+        inbox: Inbox,
+        run_step: Callable[[RebalanceStep], None],
+    ) -> None:
+        """`run_step` does a step, on the caller's thread, and reports it to `on_step_done`."""
+        self._options = options
+        self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._subscription = subscription
+        self._cluster = cluster
+        self._interest = interest
+        self._coordinator = coordinator
+        self._poll_timer = poll_timer
+        self._backoff = backoff
+        self._inbox = inbox
+        self._run_step = run_step
+        self._member = Member(options)
+        self._state = MemberState.LEFT
+        self._leader: GroupLeader | None = None
+        self._leader_waits_for: int | None = None  # a snapshot after this version, to assign by
+        self._step: RebalanceStep | None = None
+        self._attempt = 0  # tells the answers to this join from those to earlier ones
+        self._joined_topics: frozenset[str] = frozenset()
+        self._reason = "the consumer starts"
+        self._failures = 0
+        self._retry_at_ms = 0.0
+        self._is_blocked = False  # until the program has seen an error
+        self._is_leaving = False
+        self._outbox: list[UnsentRequest] = []
+        self.heartbeat = Heartbeat(options.heartbeat_interval_ms, options.session_timeout_ms)
+        self.rebalance_total = 0
+
+    # --- what others ask and say -------------------------------------------------------------
+
+    @property
+    def state(self) -> MemberState:
+        """Where the member is."""
+        return self._state
+
+    def metadata(self) -> types.ConsumerGroupMetadata:
+        """A snapshot for the program. Any thread."""
+        state = self._state
+        if self._member.generation is None or state is MemberState.LEFT:
+            return self._member.metadata(types.MemberState.UNJOINED)
+        is_stable = state is MemberState.STABLE
+        return self._member.metadata(
+            types.MemberState.STABLE if is_stable else types.MemberState.REBALANCING
+        )
+
+    def committer(self) -> Committer | KafkaError:
+        """Who a commit comes from, or why there can be none."""
+        if not self._subscription.has_auto_assigned_partitions():
+            return Committer()
+        if self._state in (MemberState.JOINING, MemberState.SYNCING):
+            return RebalanceInProgressError(
+                "the group is rebalancing: go on polling until it is done, then commit again"
+            )
+        return self._member.committer() or CommitFailedError(
+            "the consumer is not a member of the group at the moment"
+        )
+
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
+        """The coordinator refused a commit; it may know more about this member."""
+        about_member = isinstance(error, _ABOUT_MEMBER)
+        if about_member and self._state in IN_SESSION and committer == self._member.committer():
+            self._on_member_error(error)
+
+    def on_subscription(self) -> None:
+        """The program has subscribed to something else."""
+        self._interest.refresh()
+        if self._state is MemberState.LEFT:
+            self._move(MemberState.UNJOINED)
+        self._rejoin_if_outdated()
+
+    def on_metadata(self, snapshot: ClusterMetadata) -> None:  # noqa: ARG002  the cluster has it
+        """Topics or partitions may have come or gone."""
+        self._rejoin_if_outdated()
+
+    def on_step_done(self, step: RebalanceStep) -> None:
+        """The caller's thread has done what it was asked for."""
+        if step is not self._step:
+            return
+        self._step = None
+        if self._state is MemberState.ASSIGNING:
+            self._move(MemberState.STABLE)
+            self._rejoin_if_outdated()
+        else:
+            self._move(MemberState.UNJOINED)
+
+    def leave(self, reason: str) -> None:
+        """Be no member any more.
+
+        A static member says nothing: it may come back within its session, and then nobody
+        rebalances.
+        """
+        connection = self._coordinator.connection
+        if self._member.member_id and not self._member.is_static and connection is not None:
+            log.info("group %s: leaving: %s", self._options.group_id, reason)
+            self._is_leaving = True
+            request = self._member.leave_request(reason)
+            self._outbox.append(UnsentRequest(request, connection, self._on_left))
+        self._abandon(keep_member_id=False)
+        self._state = MemberState.LEFT
+
+    def has_left(self) -> bool:
+        """Whether the group has been told, or could not be."""
+        return not self._is_leaving
+
+    def close(self, error: KafkaError) -> None:
+        """The loop has ended; nobody waits for anything here."""
+
+    # --- the turn of the loop ----------------------------------------------------------------
+
+    def poll(self, now_ms: float) -> PollResult:
+        """What is to be sent now."""
+        if self._state is MemberState.UNJOINED:
+            self._join_if_possible(now_ms)
+        elif self._leader_waits_for is not None:
+            self._assign_if_possible()
+        if self._state in IN_SESSION:
+            self._keep_alive(now_ms)
+        requests, self._outbox = self._outbox, []
+        return PollResult(requests, self._next_ms(now_ms))
+
+    def _next_ms(self, now_ms: float) -> float:
+        if self._state in IN_SESSION:
+            heartbeat_ms = self.heartbeat.next_ms(self._coordinator.connection is not None)
+            return min(heartbeat_ms, self._poll_timer.deadline_ms())
+        if self._state is MemberState.UNJOINED and self._retry_at_ms > now_ms:
+            return self._retry_at_ms
+        return math.inf
+
+    def _keep_alive(self, now_ms: float) -> None:
+        if self._poll_timer.is_late(now_ms):
+            log.warning(
+                "group %s: no poll for more than max.poll.interval.ms (%d ms), so this consumer "
+                "leaves its group: poll more often, or return fewer records by max.poll.records",
+                self._options.group_id,
+                self._poll_timer.interval_ms,
+            )
+            self.leave("no poll within max.poll.interval.ms")
+            self._reason = "the program polls again"
+            self._move(MemberState.UNJOINED)
+            self._ask(MemberState.FENCED, StepKind.LOSE)  # done by the next poll: back in then
+            return
+        connection = self._coordinator.want()
+        if self.heartbeat.session_is_over(now_ms):
+            self.heartbeat.start(now_ms)
+            self._coordinator.forget("it answered no heartbeat for session.timeout.ms", now_ms)
+        elif connection is not None and self.heartbeat.is_due(now_ms):
+            self.heartbeat.sent(now_ms)
+            request = self._member.heartbeat_request()
+            on_done = partial(self._on_heartbeat, self._attempt)
+            self._outbox.append(UnsentRequest(request, connection, on_done))
+
+    def _join_if_possible(self, now_ms: float) -> None:
+        waits = self._is_blocked or now_ms < self._retry_at_ms
+        if waits or not self._poll_timer.is_running or not self._interest.is_resolved():
+            return
+        if self._subscription.assigned():
+            if self._member.generation is not None:
+                self._ask(MemberState.REVOKING, StepKind.REVOKE)
+            else:
+                self._ask(MemberState.FENCED, StepKind.LOSE)
+            return
+        connection = self._coordinator.want()
+        if connection is None:
+            return
+        log.info("group %s: joining: %s", self._options.group_id, self._reason)
+        self._attempt += 1
+        self._joined_topics = self._subscription.topics
+        request = self._member.join_request(
+            self._assignors.values(), self._joined_topics, self._reason
+        )
+        rebalance_ms = self._options.rebalance_timeout_ms + _JOIN_MARGIN_MS
+        timeout_ms = max(self._options.request_timeout_ms, rebalance_ms)
+        on_done = partial(self._on_join, self._attempt)
+        self._outbox.append(UnsentRequest(request, connection, on_done, timeout_ms))
+        self._move(MemberState.JOINING)
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def _on_join(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
+        if attempt != self._attempt:
+            return
+        if isinstance(outcome, JoinGroupResponse) and outcome.error_code != NONE:
+            if outcome.error_code == MemberIdRequiredError.code:
+                self._member.member_id = outcome.member_id
+                self._move(MemberState.UNJOINED)  # and join again, by that name
+                return
+            outcome = for_code(outcome.error_code)("joining the group")
+        if isinstance(outcome, KafkaError):
+            self._on_rebalance_error(outcome, now_ms)
+            return
+        assert isinstance(outcome, JoinGroupResponse)
+        self._member.member_id = outcome.member_id
+        self._member.generation = Generation(
+            outcome.generation_id, outcome.member_id, outcome.protocol_name or ""
+        )
+        self.heartbeat.start(now_ms)
+        self._move(MemberState.SYNCING)
+        try:
+            self._lead_or_follow(outcome)
+        except ProtocolError as error:
+            self._on_rebalance_error(error, now_ms)
+
+    def _lead_or_follow(self, response: JoinGroupResponse) -> None:
+        if response.leader != response.member_id:
+            self._leader = None
+            self._interest.add_others(())
+            self._sync([])
+            return
+        assignor = self._assignors.get(response.protocol_name or "")
+        if assignor is None:
+            raise ProtocolError(f"the group chose {response.protocol_name!r} as its assignor")
+        self._leader = GroupLeader(assignor, response.members)
+        if response.skip_assignment:  # a static leader is back, and nothing has changed
+            self._leader.observe(self._cluster.snapshot)
+            self._sync([])
+            return
+        self._interest.add_others(self._leader.topics)
+        self._leader_waits_for = self._cluster.snapshot.version
+        self._assign_if_possible()
+
+    def _assign_if_possible(self) -> None:
+        """Assign, once there is metadata about all topics, or news that there is none."""
+        snapshot, leader = self._cluster.snapshot, self._leader
+        assert leader is not None
+        if not leader.knows_all(snapshot) and snapshot.version == self._leader_waits_for:
+            return
+        self._leader_waits_for = None
+        try:
+            assignments = leader.assign(snapshot)
+        except Exception as error:
+            log.exception("group %s: the assignor failed", self._options.group_id)
+            failure = KafkaError(f"the assignor failed: {error!r}")
+            failure.__cause__ = error
+            self._fail(failure)
+            self._move(MemberState.UNJOINED)
+        else:
+            self._sync(assignments)
+
+    def _sync(self, assignments: list[SyncGroupRequestAssignment]) -> None:
+        connection = self._coordinator.want()
+        if connection is None:  # lost while the leader waited for metadata
+            self._move(MemberState.UNJOINED)
+            return
+        request = self._member.sync_request(assignments)
+        on_done = partial(self._on_sync, self._attempt)
+        self._outbox.append(UnsentRequest(request, connection, on_done))
+
+    def _on_sync(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
+        if attempt != self._attempt or self._state is not MemberState.SYNCING:
+            return
+        if isinstance(outcome, SyncGroupResponse) and outcome.error_code != NONE:
+            outcome = for_code(outcome.error_code)("syncing with the group")
+        if isinstance(outcome, KafkaError):
+            self._on_rebalance_error(outcome, now_ms)
+            return
+        assert isinstance(outcome, SyncGroupResponse)
+        try:
+            partitions = tuple(decode_assignment(outcome.assignment))
+        except ProtocolError as error:
+            self._on_rebalance_error(error, now_ms)
+            return
+        self._failures = 0
+        self.rebalance_total += 1
+        names = ", ".join(f"{topic}-{number}" for topic, number in partitions)
+        log.info("group %s: assigned are %s", self._options.group_id, names or "no partitions")
+        self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions)
+
+    def _on_heartbeat(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
+        if isinstance(outcome, KafkaError):
+            self.heartbeat.failed(now_ms, self._backoff.backoff_ms(0))
+            self._coordinator.on_error(outcome, now_ms)
+            return
+        assert isinstance(outcome, HeartbeatResponse)
+        self.heartbeat.received(now_ms)
+        if outcome.error_code != NONE:
+            error = for_code(outcome.error_code)("sending a heartbeat")
+            self._coordinator.on_error(error, now_ms)
+            if attempt == self._attempt and self._state in IN_SESSION:
+                self._on_member_error(error)
+
+    def _on_left(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
+        self._is_leaving = False
+        self._inbox.ring()
+        if isinstance(outcome, LeaveGroupResponse) and outcome.error_code != NONE:
+            outcome = for_code(outcome.error_code)()
+        if isinstance(outcome, KafkaError):  # then the session times out by itself
+            log.info("group %s: could not leave: %s", self._options.group_id, outcome)
+
+    # --- errors ------------------------------------------------------------------------------
+
+    def _on_rebalance_error(self, error: KafkaError, now_ms: float) -> None:
+        """Joining or syncing failed: join again, at once if the group itself asks for it."""
+        self._coordinator.on_error(error, now_ms)
+        self._leader_waits_for = None
+        self._reason = f"the last attempt failed: {error}"
+        if isinstance(error, RebalanceInProgressError):
+            self._retry_at_ms = now_ms
+        else:
+            self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
+            self._failures += 1
+            self._believe(error)
+        self._move(MemberState.UNJOINED)
+
+    def _on_member_error(self, error: KafkaError) -> None:
+        """The coordinator disagrees with this member about the present generation."""
+        if isinstance(error, RebalanceInProgressError):
+            self._rejoin("the group is rebalancing")
+            return
+        had_partitions = self._step is not None or bool(self._subscription.assigned())
+        self._believe(error)
+        if self._member.generation is None:
+            log.warning("group %s: the membership is lost: %s", self._options.group_id, error)
+            self._reason = "the membership was lost"
+            self._move(MemberState.UNJOINED)
+            if had_partitions:  # which others may read already
+                self._ask(MemberState.FENCED, StepKind.LOSE)
+
+    def _believe(self, error: KafkaError) -> None:
+        """Take what the coordinator says about this member for true."""
+        if isinstance(error, UnknownMemberIdError | FencedInstanceIdError):
+            self._abandon(keep_member_id=False)
+        elif isinstance(error, IllegalGenerationError):
+            self._abandon(keep_member_id=True)
+        if not (
+            error.retriable or isinstance(error, UnknownMemberIdError | IllegalGenerationError)
+        ):
+            self._fail(error)
+
+    def _fail(self, error: KafkaError) -> None:
+        """Have the program see the error, and do not join again before."""
+        if not self._is_blocked:
+            self._is_blocked = True
+            self._inbox.post_error(error, self._unblock)
+
+    def _unblock(self) -> None:
+        self._is_blocked = False
+
+    # --- changes of state --------------------------------------------------------------------
+
+    def _rejoin_if_outdated(self) -> None:
+        if self._subscription.topics != self._joined_topics:
+            self._rejoin("the subscribed topics have changed")
+        elif self._leader is not None and self._leader.is_outdated(self._cluster.snapshot):
+            self._rejoin("partitions of the topics have changed")
+
+    def _rejoin(self, reason: str) -> None:
+        """Leave a stable generation for the next; in any other state that is under way."""
+        if self._state is MemberState.STABLE:
+            self._reason = reason
+            self._retry_at_ms = 0.0
+            self._move(MemberState.UNJOINED)
+
+    def _abandon(self, keep_member_id: bool) -> None:
+        """Forget the generation, and whatever is under way in it."""
+        if self._step is not None:
+            self._step.is_cancelled = True
+            self._step = None
+        self._attempt += 1
+        self._leader = None
+        self._leader_waits_for = None
+        self._member.forget(keep_member_id)
+
+    def _ask(
+        self, state: MemberState, kind: StepKind, partitions: tuple[TopicPartition, ...] = ()
+    ) -> None:
+        """Have the caller's thread do a step, in its next poll; go on when it is done."""
+        self._move(state)
+        self._step = RebalanceStep(kind, partitions)
+        self._inbox.post(partial(self._run_step, self._step))
+
+    def _move(self, state: MemberState) -> None:
+        assert state in TRANSITIONS[self._state], f"{self._state} to {state}"
+        self._state = state

@@ -1,0 +1,132 @@
+"""Which broker coordinates the group. The I/O thread only.
+
+Everything that talks to the coordinator asks here for the connection, and reports here when it
+turns out to be the wrong one, or gone.
+"""
+
+import logging
+import math
+from typing import Protocol
+
+from pyclient.consumer.inbox import Inbox
+from pyclient.error_codes import NONE, for_code
+from pyclient.errors import KafkaConnectionError, KafkaError, RequestTimedOutError
+from pyclient.net.request_manager import (
+    NOTHING_TO_DO,
+    Outcome,
+    PollResult,
+    UnsentRequest,
+    coordinator_connection,
+)
+from pyclient.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import BrokerMetadata
+
+log = logging.getLogger(__name__)
+
+_GROUP = 0
+
+
+class NodeDirectory(Protocol):
+    """Where connections learn the addresses of nodes; the network client is one."""
+
+    def add_node(self, broker: BrokerMetadata) -> None:
+        """Know a node that metadata does not have under this id."""
+
+
+class CoordinatorFinder:
+    """Finds the group's coordinator, again whenever it is lost."""
+
+    def __init__(
+        self,
+        group_id: str,
+        nodes: NodeDirectory,
+        backoff: ExponentialBackoff,
+        inbox: Inbox,
+    ) -> None:
+        self._group_id = group_id
+        self._nodes = nodes
+        self._backoff = backoff
+        self._inbox = inbox
+        self._connection: int | None = None
+        self._in_flight = False
+        self._wanted = False
+        self._failures = 0
+        self._retry_at_ms = 0.0
+
+    @property
+    def connection(self) -> int | None:
+        """The node to send group requests to; None while it is being looked for.
+
+        It is a connection of its own: behind a fetch that waits for data, a heartbeat would be
+        late.
+        """
+        return self._connection
+
+    def want(self) -> int | None:
+        """Say that a coordinator is needed; the connection if it is there."""
+        self._wanted = True
+        return self._connection
+
+    def poll(self, now_ms: float) -> PollResult:
+        """Look for the coordinator, if anybody needs it."""
+        if self._connection is not None or self._in_flight or not self._wanted:
+            return NOTHING_TO_DO
+        if now_ms < self._retry_at_ms:
+            return PollResult((), self._retry_at_ms)
+        self._in_flight = True
+        # A single key, and not a list of them: all versions of brokers can answer that.
+        request = FindCoordinatorRequest(key=self._group_id, key_type=_GROUP)
+        return PollResult([UnsentRequest(request, None, self._on_done)])
+
+    def close(self, error: KafkaError) -> None:
+        """Nobody waits for this."""
+
+    def on_error(self, error: KafkaError, now_ms: float) -> None:
+        """A request to the coordinator failed: if that means it is the wrong one, forget it."""
+        lost = isinstance(error, KafkaConnectionError | RequestTimedOutError)
+        if lost or error.refresh_coordinator:
+            self.forget(str(error), now_ms)
+
+    def forget(self, reason: str, now_ms: float) -> None:
+        """Look for the coordinator again."""
+        if self._connection is not None:
+            log.info("group %s: the coordinator is unknown now: %s", self._group_id, reason)
+            self._connection = None
+            self._retry_at_ms = now_ms + self._backoff.backoff_ms(0)
+
+    def _on_done(self, outcome: Outcome, now_ms: float) -> None:
+        self._in_flight = False
+        if isinstance(outcome, FindCoordinatorResponse) and outcome.error_code != NONE:
+            message = outcome.error_message
+            error = for_code(outcome.error_code)
+            outcome = error(message) if message else error()
+        if isinstance(outcome, KafkaError):
+            self._on_failure(outcome, now_ms)
+            return
+        assert isinstance(outcome, FindCoordinatorResponse)
+        self._failures = 0
+        self._connection = coordinator_connection(outcome.node_id)
+        self._nodes.add_node(BrokerMetadata(self._connection, outcome.host, outcome.port))
+        log.info(
+            "group %s: node %d (%s:%d) is the coordinator",
+            self._group_id,
+            outcome.node_id,
+            outcome.host,
+            outcome.port,
+        )
+
+    def _on_failure(self, error: KafkaError, now_ms: float) -> None:
+        self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
+        self._failures += 1
+        if error.retriable:
+            log.debug("group %s: finding the coordinator failed: %s", self._group_id, error)
+        else:
+            self._retry_at_ms = math.inf
+            self._inbox.post_error(error, self._on_acknowledged)
+
+    def _on_acknowledged(self) -> None:
+        self._retry_at_ms = 0.0

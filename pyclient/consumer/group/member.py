@@ -1,0 +1,139 @@
+"""Who this member is to the coordinator, and the requests it sends.
+
+Knows no states: `classic.py` decides when to send what. The I/O thread only, but for `metadata`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pyclient.consumer.group.assignors import AbstractPartitionAssignor, MemberSubscription
+from pyclient.consumer.group.consumer_protocol import PROTOCOL_TYPE, encode_subscription
+from pyclient.consumer.offsets.commit import Committer
+from pyclient.protocol.messages.heartbeat import HeartbeatRequest
+from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pyclient.types import ConsumerGroupMetadata
+
+_NO_GENERATION = -1
+_REASON_LENGTH_MAX = 255
+
+
+class GroupOptions(NamedTuple):
+    """The part of a consumer's configuration that membership needs."""
+
+    group_id: str
+    group_instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
+    rebalance_timeout_ms: int = 300_000
+    request_timeout_ms: int = 30_000
+
+
+class Generation(NamedTuple):
+    """A generation that this member is part of."""
+
+    generation_id: int
+    member_id: str
+    protocol_name: str
+
+
+class Member:
+    """One member of a classic group.
+
+    Attributes:
+        member_id: what the coordinator calls it; empty before it is given a name.
+        generation: what it is part of; None outside of any.
+    """
+
+    def __init__(self, options: GroupOptions) -> None:
+        self.options = options
+        self.member_id = ""
+        self.generation: Generation | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it keeps its partitions while it is away for less than its session."""
+        return self.options.group_instance_id is not None
+
+    def forget(self, keep_member_id: bool) -> None:
+        """Be part of no generation any more."""
+        self.generation = None
+        if not keep_member_id:
+            self.member_id = ""
+
+    def committer(self) -> Committer | None:
+        """Who its commits come from; None outside of any generation."""
+        if self.generation is None:
+            return None
+        generation_id, member_id, _ = self.generation
+        return Committer(generation_id, member_id, self.options.group_instance_id)
+
+    def metadata(self, state: str) -> ConsumerGroupMetadata:
+        """A snapshot for the program. Any thread."""
+        generation_id, member_id, _ = self.generation or (_NO_GENERATION, "", "")
+        options = self.options
+        return ConsumerGroupMetadata(
+            options.group_id, generation_id, member_id, options.group_instance_id, state
+        )
+
+    def join_request(
+        self,
+        assignors: Iterable[AbstractPartitionAssignor],
+        topics: Iterable[str],
+        reason: str,
+    ) -> JoinGroupRequest:
+        """Join, offering the assignors in order of preference."""
+        generation_id = self.generation.generation_id if self.generation else _NO_GENERATION
+        metadata = encode_subscription(
+            MemberSubscription(topics=tuple(topics), generation_id=generation_id)
+        )
+        return JoinGroupRequest(
+            group_id=self.options.group_id,
+            session_timeout_ms=self.options.session_timeout_ms,
+            rebalance_timeout_ms=self.options.rebalance_timeout_ms,
+            member_id=self.member_id,
+            group_instance_id=self.options.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[
+                JoinGroupRequestProtocol(name=assignor.name, metadata=metadata)
+                for assignor in assignors
+            ],
+            reason=reason[:_REASON_LENGTH_MAX],
+        )
+
+    def sync_request(self, assignments: list[SyncGroupRequestAssignment]) -> SyncGroupRequest:
+        """Ask for this member's partitions; the leader hands in everybody's."""
+        generation = self._present()
+        return SyncGroupRequest(
+            group_id=self.options.group_id,
+            generation_id=generation.generation_id,
+            member_id=generation.member_id,
+            group_instance_id=self.options.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=generation.protocol_name,
+            assignments=assignments,
+        )
+
+    def heartbeat_request(self) -> HeartbeatRequest:
+        """Be alive."""
+        generation = self._present()
+        return HeartbeatRequest(
+            group_id=self.options.group_id,
+            generation_id=generation.generation_id,
+            member_id=generation.member_id,
+            group_instance_id=self.options.group_instance_id,
+        )
+
+    def leave_request(self, reason: str) -> LeaveGroupRequest:
+        """Be no member any more."""
+        identity = MemberIdentity(
+            member_id=self.member_id,
+            group_instance_id=self.options.group_instance_id,
+            reason=reason[:_REASON_LENGTH_MAX],
+        )
+        return LeaveGroupRequest(group_id=self.options.group_id, members=[identity])
+
+    def _present(self) -> Generation:
+        assert self.generation is not None, "syncs and heartbeats belong to a generation"
+        return self.generation

@@ -1,0 +1,94 @@
+"""Reading subscribed topics without a group: all their partitions are this consumer's.
+
+kafka-python's simplest consumer, which has topics and no `group_id`. The I/O thread only.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from pyclient.consumer.cluster import Cluster
+from pyclient.consumer.group.membership import RebalanceStep, StepKind
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.commit import Committer
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.consumer.topic_interest import TopicInterest
+from pyclient.errors import IllegalStateError, KafkaError
+from pyclient.metadata import ClusterMetadata
+from pyclient.net.request_manager import NOTHING_TO_DO, PollResult
+from pyclient.types import ConsumerGroupMetadata, TopicPartition
+
+
+class SoloMembership:
+    """A group of one that no broker knows of. See `membership.GroupMembership`."""
+
+    def __init__(
+        self,
+        subscription: SubscriptionState,
+        cluster: Cluster,
+        interest: TopicInterest,
+        inbox: Inbox,
+        run_step: Callable[[RebalanceStep], None],
+    ) -> None:
+        """`run_step` does a step, on the caller's thread, and reports it to `on_step_done`."""
+        self._subscription = subscription
+        self._cluster = cluster
+        self._interest = interest
+        self._inbox = inbox
+        self._run_step = run_step
+        self._step: RebalanceStep | None = None
+
+    def poll(self, now_ms: float) -> PollResult:  # noqa: ARG002
+        """Nothing is ever sent."""
+        return NOTHING_TO_DO
+
+    def close(self, error: KafkaError) -> None:
+        """The loop has ended; nobody waits for anything here."""
+
+    def on_subscription(self) -> None:
+        """The program has subscribed to something else."""
+        self._interest.refresh()
+        self._take_all()
+
+    def on_metadata(self, snapshot: ClusterMetadata) -> None:  # noqa: ARG002  the cluster has it
+        """Topics or partitions may have come or gone."""
+        self._take_all()
+
+    def on_step_done(self, step: RebalanceStep) -> None:
+        """The caller's thread has taken the partitions."""
+        if step is self._step:
+            self._step = None
+            self._take_all()
+
+    def leave(self, reason: str) -> None:  # noqa: ARG002
+        """There is nobody to tell."""
+        if self._step is not None:
+            self._step.is_cancelled = True
+            self._step = None
+
+    def has_left(self) -> bool:
+        """There was nobody to tell."""
+        return True
+
+    def committer(self) -> Committer | KafkaError:
+        """Nobody: offsets are committed to a group."""
+        return IllegalStateError("offsets are committed to a group, and there is no group_id")
+
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
+        """There are no commits."""
+
+    def metadata(self) -> ConsumerGroupMetadata:
+        """Of no group. Any thread."""
+        return ConsumerGroupMetadata()
+
+    def _take_all(self) -> None:
+        if self._step is not None or not self._subscription.has_auto_assigned_partitions():
+            return
+        snapshot = self._cluster.snapshot
+        partitions = tuple(
+            TopicPartition(topic, number)
+            for topic in sorted(self._subscription.topics)
+            for number in snapshot.partitions_for_topic(topic) or ()
+        )
+        if set(partitions) != self._subscription.assigned():
+            self._step = RebalanceStep(StepKind.ASSIGN, partitions)
+            self._inbox.post(partial(self._run_step, self._step))

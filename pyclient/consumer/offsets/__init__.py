@@ -1,0 +1,1 @@
+"""Offsets: committed, looked up, reset."""

@@ -1,0 +1,192 @@
+"""Looks up what the group has committed: for the program, and for partitions that start.
+
+The I/O thread only. Both end at the coordinator; a failed lookup is tried again until its time
+is up, and that of a starting partition has no end.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import TypeAlias
+
+from pyclient.consumer.group.coordinator import CoordinatorFinder
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.reset import start_by_default
+from pyclient.consumer.partition_state import PartitionEpoch
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.error_codes import NONE, for_code
+from pyclient.errors import KafkaError, KafkaTimeoutError
+from pyclient.net.request_manager import NOTHING_TO_DO, Outcome, PollResult, UnsentRequest
+from pyclient.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+from pyclient.timers import ExponentialBackoff
+from pyclient.types import OffsetAndMetadata, TopicPartition
+
+_NOT_COMMITTED = -1
+
+CommittedOffsets: TypeAlias = dict[TopicPartition, OffsetAndMetadata]
+"""Partitions without a committed offset are left out."""
+
+
+class _Lookup:
+    __slots__ = ("expires_at_ms", "failures", "on_done", "partitions", "retry_at_ms")
+
+    def __init__(
+        self,
+        partitions: Collection[TopicPartition],
+        on_done: Callable[[CommittedOffsets | KafkaError], None],
+        expires_at_ms: float,
+    ) -> None:
+        self.partitions = partitions
+        self.on_done = on_done
+        self.expires_at_ms = expires_at_ms
+        self.retry_at_ms = 0.0
+        self.failures = 0
+
+
+class CommittedOffsetManager:
+    """Asks the coordinator for committed offsets."""
+
+    def __init__(
+        self,
+        group_id: str,
+        coordinator: CoordinatorFinder,
+        subscription: SubscriptionState,
+        backoff: ExponentialBackoff,
+        inbox: Inbox,
+    ) -> None:
+        self._group_id = group_id
+        self._coordinator = coordinator
+        self._subscription = subscription
+        self._backoff = backoff
+        self._inbox = inbox
+        self._waiting: list[_Lookup] = []
+        self._starting: set[PartitionEpoch] = set()
+        self._seen_version = -1
+
+    def lookup(
+        self,
+        partitions: Collection[TopicPartition],
+        on_done: Callable[[CommittedOffsets | KafkaError], None],
+        expires_at_ms: float,
+    ) -> None:
+        """Look partitions up; `on_done` is called on the I/O thread."""
+        self._waiting.append(_Lookup(partitions, on_done, expires_at_ms))
+
+    def poll(self, now_ms: float) -> PollResult:
+        """Send what can be sent."""
+        self._start_partitions()
+        if not self._waiting:
+            return NOTHING_TO_DO
+        connection = self._coordinator.want()
+        requests = []
+        waiting, self._waiting = self._waiting, []
+        for lookup in waiting:
+            if now_ms >= lookup.expires_at_ms:
+                lookup.on_done(
+                    KafkaTimeoutError("the coordinator did not tell the committed offsets in time")
+                )
+            elif connection is None or now_ms < lookup.retry_at_ms:
+                self._waiting.append(lookup)
+            else:
+                requests.append(self._request(lookup, connection))
+        wake_at_ms = min(
+            (one.expires_at_ms if connection is None else one.retry_at_ms for one in self._waiting),
+            default=math.inf,
+        )
+        return PollResult(requests, wake_at_ms)
+
+    def close(self, error: KafkaError) -> None:
+        """Answer what still waits."""
+        waiting, self._waiting = self._waiting, []
+        for lookup in waiting:
+            lookup.on_done(error)
+
+    # --- partitions that start ---------------------------------------------------------------
+
+    def _start_partitions(self) -> None:
+        version = self._subscription.version
+        if version == self._seen_version:
+            return
+        self._seen_version = version
+        needed = self._subscription.to_initialize()
+        self._starting.intersection_update(needed)
+        new = [at for at in needed if at not in self._starting]
+        if new:
+            self._starting.update(new)
+            partitions = [at.partition for at in new]
+            self.lookup(partitions, partial(self._on_start, new), math.inf)
+
+    def _on_start(
+        self, partitions: Collection[PartitionEpoch], found: CommittedOffsets | KafkaError
+    ) -> None:
+        self._starting.difference_update(partitions)
+        if isinstance(found, KafkaError):
+            failed = [at for at in partitions if self._subscription.fail(at)]
+            if failed:
+                self._inbox.post_error(found, partial(self._retry, failed))
+            return
+        for at in partitions:
+            if at.partition in found:
+                offset = found[at.partition]
+                self._subscription.start_at(at, offset.offset, offset.leader_epoch)
+        missing = [at for at in partitions if at.partition not in found]
+        start_by_default(self._subscription, missing, self._inbox)
+
+    def _retry(self, partitions: Iterable[PartitionEpoch]) -> None:
+        for at in partitions:
+            self._subscription.retry(at)
+
+    # --- the request -------------------------------------------------------------------------
+
+    def _request(self, lookup: _Lookup, connection: int) -> UnsentRequest:
+        topics: dict[str, list[int]] = {}
+        for topic, number in lookup.partitions:
+            topics.setdefault(topic, []).append(number)
+        # The form for one group: all versions of brokers can answer it.
+        request = OffsetFetchRequest(
+            group_id=self._group_id,
+            topics=[
+                OffsetFetchRequestTopic(name=name, partition_indexes=numbers)
+                for name, numbers in topics.items()
+            ],
+            # Offsets of a transaction that is not decided yet: wait for the decision.
+            require_stable=True,
+        )
+        return UnsentRequest(request, connection, partial(self._on_done, lookup))
+
+    def _on_done(self, lookup: _Lookup, outcome: Outcome, now_ms: float) -> None:
+        found = outcome if isinstance(outcome, KafkaError) else _committed(outcome)
+        if not isinstance(found, KafkaError):
+            lookup.on_done(found)
+            return
+        self._coordinator.on_error(found, now_ms)
+        if found.retriable and now_ms < lookup.expires_at_ms:
+            lookup.retry_at_ms = now_ms + self._backoff.backoff_ms(lookup.failures)
+            lookup.failures += 1
+            self._waiting.append(lookup)
+        else:
+            lookup.on_done(found)
+
+
+def _committed(response: object) -> CommittedOffsets | KafkaError:
+    """What a response says, or its first error."""
+    assert isinstance(response, OffsetFetchResponse)
+    if response.error_code != NONE:
+        return for_code(response.error_code)()
+    offsets: CommittedOffsets = {}
+    for topic in response.topics:
+        for partition in topic.partitions:
+            name = f"{topic.name}-{partition.partition_index}"
+            if partition.error_code != NONE:
+                return for_code(partition.error_code)(f"the committed offset of {name}")
+            if partition.committed_offset != _NOT_COMMITTED:
+                offsets[TopicPartition(topic.name, partition.partition_index)] = OffsetAndMetadata(
+                    partition.committed_offset,
+                    partition.metadata,
+                    partition.committed_leader_epoch,
+                )
+    return offsets

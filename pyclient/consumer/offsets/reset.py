@@ -1,0 +1,94 @@
+"""Gives a position to partitions that have none: the beginning or the end, as configured.
+
+The I/O thread only. Without a group there are no committed offsets to look for, so partitions
+come here straight away.
+"""
+
+import math
+from collections.abc import Collection
+from functools import partial
+
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.list_offsets import FoundOffset, ListOffsetsManager
+from pyclient.consumer.partition_state import NO_LEADER_EPOCH, PartitionEpoch
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.errors import KafkaError, NoOffsetForPartitionError
+from pyclient.net.request_manager import NOTHING_TO_DO, PollResult
+
+
+def start_by_default(
+    subscription: SubscriptionState, partitions: Collection[PartitionEpoch], inbox: Inbox
+) -> None:
+    """Reset partitions for which no offset was found; with `auto.offset.reset=none`, raise."""
+    failed = [at for at in partitions if not subscription.start_by_default(at)]
+    if failed:
+        names = ", ".join(f"{topic}-{number}" for (topic, number), _ in failed)
+        error = NoOffsetForPartitionError(
+            f"no offset is committed for {names}, and auto.offset.reset is none"
+        )
+        inbox.post_error(error, partial(_retry, subscription, failed))
+
+
+def _retry(subscription: SubscriptionState, partitions: Collection[PartitionEpoch]) -> None:
+    for at in partitions:
+        subscription.retry(at)
+
+
+class OffsetResetManager:
+    """Looks up the positions of partitions that are to be reset."""
+
+    def __init__(
+        self,
+        subscription: SubscriptionState,
+        list_offsets: ListOffsetsManager,
+        inbox: Inbox,
+        has_group: bool,
+    ) -> None:
+        self._subscription = subscription
+        self._list_offsets = list_offsets
+        self._inbox = inbox
+        self._has_group = has_group
+        self._under_way: set[PartitionEpoch] = set()
+        self._seen_version = -1
+
+    def poll(self, now_ms: float) -> PollResult:  # noqa: ARG002  the lookups keep the time
+        """Start a lookup for every reset that was requested since."""
+        version = self._subscription.version
+        if version != self._seen_version:
+            if not self._has_group:
+                start_by_default(
+                    self._subscription, self._subscription.to_initialize(), self._inbox
+                )
+                version = self._subscription.version
+            self._seen_version = version
+            resets = self._subscription.to_reset()
+            self._under_way &= resets.keys()
+            for at, reset in resets.items():
+                if at not in self._under_way:
+                    self._under_way.add(at)
+                    self._list_offsets.lookup(
+                        at.partition,
+                        reset.value,
+                        partial(self._on_found, at),
+                        math.inf,
+                        partial(self._subscription.is_current, at),
+                    )
+        return NOTHING_TO_DO
+
+    def close(self, error: KafkaError) -> None:
+        """The lookups are answered by who makes them."""
+
+    def _on_found(self, at: PartitionEpoch, found: FoundOffset) -> None:
+        self._under_way.discard(at)
+        if found is None:
+            topic, number = at.partition
+            found = KafkaError(f"the broker knows neither beginning nor end of {topic}-{number}")
+        if isinstance(found, KafkaError):
+            if self._subscription.fail(at):
+                self._inbox.post_error(found, partial(_retry, self._subscription, [at]))
+        else:
+            self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
+
+
+def _epoch(leader_epoch: int | None) -> int:
+    return NO_LEADER_EPOCH if leader_epoch is None else leader_epoch

@@ -1,0 +1,82 @@
+"""One assigned partition: where it is read, and whether it may be.
+
+Plain data under the lock of `SubscriptionState`; the tuples beside it are what threads hand each
+other about a partition.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from pyclient.types import TopicPartition
+
+NO_LEADER_EPOCH = -1
+
+
+class OffsetReset(Enum):
+    """Where a partition starts that has no position; the value is ListOffsets' timestamp."""
+
+    EARLIEST = -2
+    LATEST = -1
+
+
+class PartitionEpoch(NamedTuple):
+    """A partition as of one epoch: what an answer has to name to be taken."""
+
+    partition: TopicPartition
+    epoch: int
+
+
+class FetchTarget(NamedTuple):
+    """A partition that may be fetched, and from where."""
+
+    partition: TopicPartition
+    epoch: int
+    fetch_offset: int
+
+
+class PartitionOffsets(NamedTuple):
+    """What a broker last told about a partition's ends."""
+
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+class PartitionState:
+    """One assigned partition."""
+
+    __slots__ = (
+        "epoch",
+        "failed",
+        "fetch_offset",
+        "held",
+        "leader_epoch",
+        "offsets",
+        "paused",
+        "position",
+        "reset",
+    )
+
+    def __init__(self, epoch: int, held: bool) -> None:
+        self.epoch = epoch
+        self.position: int | None = None
+        self.leader_epoch = NO_LEADER_EPOCH  # of the last record before the position
+        self.fetch_offset = 0
+        self.reset: OffsetReset | None = None  # to be found by ListOffsets
+        self.paused = False
+        self.held = held  # a listener is to be told first
+        self.failed = False  # an error is on its way to the caller
+        self.offsets: PartitionOffsets | None = None
+
+    def is_fetchable(self) -> bool:
+        """Whether to ask a broker for more of it."""
+        return self.position is not None and not (self.paused or self.held or self.failed)
+
+    def move(self, epoch: int, position: int | None, leader_epoch: int) -> None:
+        """Begin an epoch at a position, or without one."""
+        self.epoch = epoch
+        self.position = position
+        self.leader_epoch = leader_epoch
+        self.fetch_offset = position or 0
+        self.reset = None
+        self.failed = False

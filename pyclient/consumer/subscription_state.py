@@ -1,0 +1,378 @@
+"""What the consumer reads: topics, partitions, and where in each of them.
+
+Shared by the caller's thread and the I/O thread. One lock guards all of it; no method waits,
+logs or calls out while it holds the lock.
+
+Each partition has two offsets. The *position* is the next record that the program gets: only
+what it got moves it, and commits are made of it. The *fetch offset* runs ahead of it: the next
+one to ask a broker for. And each has an *epoch*, which changes whenever the partition is
+assigned, sought or reset: whatever was asked for in an earlier epoch is void when it arrives.
+"""
+
+import re
+import threading
+from collections.abc import Collection, Iterable
+from enum import Enum
+
+from pyclient.consumer.partition_state import (
+    NO_LEADER_EPOCH,
+    FetchTarget,
+    OffsetReset,
+    PartitionEpoch,
+    PartitionOffsets,
+    PartitionState,
+)
+from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
+from pyclient.errors import IllegalStateError
+from pyclient.types import OffsetAndMetadata, TopicPartition
+
+
+class SubscriptionType(Enum):
+    """How partitions come to the consumer; the ways exclude each other."""
+
+    NONE = "nothing"
+    TOPICS = "topics"
+    PATTERN = "a pattern"
+    ASSIGNED = "assigned partitions"
+
+
+class SubscriptionState:
+    """Topics, partitions, positions. Any thread may call it."""
+
+    def __init__(self, default_reset: OffsetReset | None) -> None:
+        """`default_reset` is for partitions without a valid offset; None makes them an error."""
+        self.default_reset = default_reset
+        self._lock = threading.Lock()  # guards everything below
+        self._type = SubscriptionType.NONE
+        self._topics: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self._listener: ConsumerRebalanceListener | None = None
+        self._partitions: dict[TopicPartition, PartitionState] = {}
+        self._last_epoch = 0
+        self._version = 0
+        self._resting: frozenset[TopicPartition] = frozenset()  # as of the version beside it
+        self._resting_version = 0
+
+    # --- what is subscribed to ---------------------------------------------------------------
+
+    def subscribe_topics(
+        self, topics: Iterable[str], listener: ConsumerRebalanceListener | None
+    ) -> None:
+        """Read these topics, by the group's assignment."""
+        with self._lock:
+            self._claim(SubscriptionType.TOPICS)
+            self._topics, self._listener = frozenset(topics), listener
+
+    def subscribe_pattern(
+        self, pattern: re.Pattern[str], listener: ConsumerRebalanceListener | None
+    ) -> None:
+        """Read all topics whose names match; `match_topics` says which these are."""
+        with self._lock:
+            self._claim(SubscriptionType.PATTERN)
+            if pattern != self._pattern:
+                self._topics = frozenset()
+            self._pattern, self._listener = pattern, listener
+
+    def match_topics(self, known: Iterable[str]) -> bool:
+        """Subscribe to those of the known topics that match the pattern; tell if it changed."""
+        with self._lock:
+            pattern = self._pattern
+            if self._type is not SubscriptionType.PATTERN or pattern is None:
+                return False
+            matching = frozenset(topic for topic in known if pattern.match(topic))
+            changed = matching != self._topics
+            self._version += changed
+            self._topics = matching
+            return changed
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more."""
+        with self._lock:
+            self._type = SubscriptionType.NONE
+            self._topics, self._pattern, self._listener = frozenset(), None, None
+            self._partitions = {}
+            self._version += 1
+
+    def _claim(self, wanted: SubscriptionType) -> None:
+        if self._type not in (SubscriptionType.NONE, wanted):
+            raise IllegalStateError(
+                f"the consumer already has {self._type.value}: topics, a pattern and assigned "
+                "partitions exclude each other; call unsubscribe() first"
+            )
+        self._type = wanted
+        self._version += 1
+
+    @property
+    def type(self) -> SubscriptionType:
+        """How partitions come to the consumer."""
+        return self._type
+
+    @property
+    def version(self) -> int:
+        """Changes with everything that the I/O thread may have to act on."""
+        return self._version
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics subscribed to, or those that match the pattern."""
+        return self._topics
+
+    @property
+    def listener(self) -> ConsumerRebalanceListener | None:
+        """Who is told of rebalances."""
+        return self._listener
+
+    def has_auto_assigned_partitions(self) -> bool:
+        """Whether partitions come from a subscription rather than from `assign`."""
+        return self._type in (SubscriptionType.TOPICS, SubscriptionType.PATTERN)
+
+    def topics_to_know(self) -> frozenset[str]:
+        """The topics whose metadata is needed."""
+        with self._lock:
+            if self._type is SubscriptionType.ASSIGNED:
+                return frozenset(partition.topic for partition in self._partitions)
+            return self._topics
+
+    # --- what is assigned --------------------------------------------------------------------
+
+    def assign_from_user(self, partitions: Collection[TopicPartition]) -> None:
+        """Read these partitions, whatever a group says; those kept keep their positions."""
+        with self._lock:
+            self._claim(SubscriptionType.ASSIGNED)
+            self._assign(partitions, held=False)
+
+    def assign_from_group(self, partitions: Collection[TopicPartition]) -> None:
+        """Take the partitions that membership gave; new ones are held until `release`."""
+        with self._lock:
+            if self.has_auto_assigned_partitions():
+                self._assign(partitions, held=True)
+
+    def _assign(self, partitions: Collection[TopicPartition], held: bool) -> None:
+        kept = self._partitions
+        self._partitions = {
+            partition: kept.get(partition) or PartitionState(self._next_epoch(), held)
+            for partition in partitions
+        }
+        self._version += 1
+
+    def hold(self) -> None:
+        """Stop fetching and returning records, until the assignment is replaced."""
+        with self._lock:
+            self._version += 1
+            for state in self._partitions.values():
+                state.held = True
+
+    def release(self, partitions: Iterable[TopicPartition]) -> None:
+        """The listener knows of the partitions: begin, or go on. Those gone are passed over."""
+        with self._lock:
+            self._version += 1
+            for partition in partitions:
+                if partition in self._partitions:
+                    self._partitions[partition].held = False
+
+    def assigned(self) -> set[TopicPartition]:
+        """The assigned partitions."""
+        with self._lock:
+            return set(self._partitions)
+
+    def is_assigned(self, partition: TopicPartition) -> bool:
+        """Whether the partition is assigned."""
+        return partition in self._partitions
+
+    # --- positions, moved by the program -----------------------------------------------------
+
+    def seek(
+        self, partition: TopicPartition, offset: int, leader_epoch: int = NO_LEADER_EPOCH
+    ) -> None:
+        """Go on at `offset`; what was fetched before is dropped."""
+        with self._lock:
+            self._of(partition).move(self._next_epoch(), offset, leader_epoch)
+
+    def request_reset(self, partitions: Iterable[TopicPartition], reset: OffsetReset) -> None:
+        """Look up the beginning or the end, and go on there."""
+        with self._lock:
+            for state in [self._of(partition) for partition in partitions]:
+                state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
+                state.reset = reset
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return no records of these."""
+        self._set_paused(partitions, True)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return records of these again."""
+        self._set_paused(partitions, False)
+
+    def _set_paused(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
+        with self._lock:
+            self._version += 1
+            for state in [self._of(partition) for partition in partitions]:
+                state.paused = paused
+
+    def paused(self) -> set[TopicPartition]:
+        """The paused partitions."""
+        with self._lock:
+            return {partition for partition, state in self._partitions.items() if state.paused}
+
+    def consumed(self, at: PartitionEpoch, position: int, leader_epoch: int) -> bool:
+        """The program has all records before `position`; False if the epoch is over."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None:
+                return False
+            state.position, state.leader_epoch = position, leader_epoch
+            return True
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The next offset that the program gets; None while it is being looked up."""
+        with self._lock:
+            return self._of(partition).position
+
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What to commit: the position of every partition that has one."""
+        with self._lock:
+            return {
+                partition: OffsetAndMetadata(state.position, "", state.leader_epoch)
+                for partition, state in self._partitions.items()
+                if state.position is not None
+            }
+
+    def offsets(self, partition: TopicPartition) -> PartitionOffsets | None:
+        """The partition's ends, as of the last fetch; None before the first."""
+        with self._lock:
+            return self._of(partition).offsets
+
+    def lags(self) -> dict[TopicPartition, int]:
+        """How many records each position is behind the end, where both are known."""
+        with self._lock:
+            return {
+                partition: max(0, state.offsets.high_watermark - state.position)
+                for partition, state in self._partitions.items()
+                if state.offsets is not None and state.position is not None
+            }
+
+    # --- positions, found by the I/O thread --------------------------------------------------
+
+    def to_initialize(self) -> list[PartitionEpoch]:
+        """Partitions that have no position, and no reset under way either."""
+        with self._lock:
+            return [
+                PartitionEpoch(partition, state.epoch)
+                for partition, state in self._partitions.items()
+                if state.position is None
+                and state.reset is None
+                and not (state.held or state.failed)
+            ]
+
+    def to_reset(self) -> dict[PartitionEpoch, OffsetReset]:
+        """Partitions whose position has to be looked up by time."""
+        with self._lock:
+            return {
+                PartitionEpoch(partition, state.epoch): state.reset
+                for partition, state in self._partitions.items()
+                if state.reset is not None and not state.failed
+            }
+
+    def start_at(self, at: PartitionEpoch, offset: int, leader_epoch: int) -> bool:
+        """The position was found: begin there. False if the epoch is over."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None or state.position is not None:
+                return False
+            state.move(self._next_epoch(), offset, leader_epoch)
+            return True
+
+    def start_by_default(self, at: PartitionEpoch) -> bool:
+        """No position was found: reset as configured. False if that is an error."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None:
+                return True
+            if self.default_reset is None:
+                state.failed = True
+                self._version += 1
+                return False
+            state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
+            state.reset = self.default_reset
+            return True
+
+    # --- fetching ----------------------------------------------------------------------------
+
+    def fetchable(self) -> list[FetchTarget]:
+        """The partitions to fetch, those served longest ago first."""
+        with self._lock:
+            return [
+                FetchTarget(partition, state.epoch, state.fetch_offset)
+                for partition, state in self._partitions.items()
+                if state.is_fetchable()
+            ]
+
+    def fetched(
+        self, at: PartitionEpoch, fetch_offset: int, next_offset: int, offsets: PartitionOffsets
+    ) -> bool:
+        """A broker answered: go on at `next_offset`. False if nobody waits for this answer."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None or state.fetch_offset != fetch_offset:
+                return False
+            state.offsets = offsets
+            if next_offset != fetch_offset:
+                state.fetch_offset = next_offset
+                # To the end of the line: a broker that cannot serve all of a request serves its
+                # first partitions.
+                self._partitions[at.partition] = self._partitions.pop(at.partition)
+            return True
+
+    def fail(self, at: PartitionEpoch) -> bool:
+        """An error is on its way to the caller: stop until then. False if the epoch is over."""
+        return self._set_failed(at, True)
+
+    def retry(self, at: PartitionEpoch) -> bool:
+        """The caller has the error: try again. False if the epoch is over."""
+        return self._set_failed(at, False)
+
+    def _set_failed(self, at: PartitionEpoch, failed: bool) -> bool:
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None:
+                return False
+            state.failed = failed
+            self._version += 1
+            return True
+
+    def is_current(self, at: PartitionEpoch) -> bool:
+        """Whether the epoch is the partition's present one."""
+        with self._lock:
+            return self._in_epoch(at) is not None
+
+    def resting(self) -> frozenset[TopicPartition]:
+        """Partitions whose records stay in the buffer for now: paused, or a listener is due."""
+        with self._lock:
+            if self._resting_version != self._version:
+                self._resting = frozenset(
+                    partition
+                    for partition, state in self._partitions.items()
+                    if state.paused or state.held
+                )
+                self._resting_version = self._version
+            return self._resting
+
+    # --- under the lock ----------------------------------------------------------------------
+
+    def _of(self, partition: TopicPartition) -> PartitionState:
+        state = self._partitions.get(partition)
+        if state is None:
+            raise IllegalStateError(
+                f"partition {partition.partition} of {partition.topic!r} is not assigned to "
+                "this consumer"
+            )
+        return state
+
+    def _in_epoch(self, at: PartitionEpoch) -> PartitionState | None:
+        state = self._partitions.get(at.partition)
+        return state if state is not None and state.epoch == at.epoch else None
+
+    def _next_epoch(self) -> int:
+        self._version += 1
+        self._last_epoch += 1
+        return self._last_epoch
