@@ -10,10 +10,9 @@ import atexit
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from broker_stub.background import run
 from broker_stub.config import BrokerConfig
@@ -26,11 +25,17 @@ from pyclient.clock import Clock, ManualClock, SystemClock
 from pyclient.entropy import Entropy
 from pyclient.errors import BrokerResponseError, IllegalStateError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 Result = TypeVar("Result")
+Created: TypeAlias = PlannedTopic | BrokerResponseError
 
 # An address, not a name: some clients resolve localhost to ::1 and find nobody there.
 _HOST = "127.0.0.1"
 _LISTENER = "PLAINTEXT"
+# How soon a caller notices that the broker it waits for was stopped by another thread.
+_LOOK_AGAIN_SECONDS = 1.0
 
 
 class Broker:
@@ -64,8 +69,8 @@ class Broker:
         self._config = BrokerConfig(config)
         self._clock = clock or SystemClock()
         self._entropy = Entropy()
-        self._data_dir = None if data_dir is None else Path(data_dir)
-        self._temporary: Path | None = None
+        self._data_dir = None if data_dir is None else os.fspath(data_dir)
+        self._temporary: str | None = None
         self._endpoint = Endpoint(_LISTENER, host, port)
         self._run: _Run | None = None
 
@@ -82,7 +87,10 @@ class Broker:
     @property
     def data_dir(self) -> Path | None:
         """Where the data is; a temporary folder from the first start on, if none was given."""
-        return self._data_dir or self._temporary
+        from pathlib import Path
+
+        folder = self._data_dir or self._temporary
+        return None if folder is None else Path(folder)
 
     @property
     def running(self) -> bool:
@@ -154,19 +162,13 @@ class Broker:
             TopicExistsError, InvalidTopicError, InvalidConfigurationError, ...: as the broker
                 would answer a client.
         """
-        run = self._running()
         configs = {key: _text(value) for key, value in (config or {}).items()}
         topic = NewTopic(name, partitions=partitions, configs=configs)
-        finished = Event()
-        results: list[PlannedTopic | BrokerResponseError] = []
 
-        def created(outcome: list[PlannedTopic | BrokerResponseError]) -> None:
-            results.extend(outcome)
-            finished.set()
+        def create(node: Node, done: Callable[[list[Created]], None]) -> None:
+            node.controller.create_topics([topic], done)
 
-        run.call(lambda node: node.controller.create_topics([topic], created))
-        finished.wait()
-        (result,) = results
+        (result,) = self._running().ask(create)
         if isinstance(result, BrokerResponseError):
             raise result
 
@@ -181,11 +183,11 @@ class Broker:
             atexit.unregister(self.stop)
             how(run)
 
-    def _make_temporary_folder(self) -> Path:
-        # By hand: importing tempfile takes longer than the rest of the start.
-        parent = Path(os.environ.get("TMPDIR", "/tmp"))
-        folder = parent / f"broker_stub-{self._entropy.random_bytes(8).hex()}"
-        folder.mkdir(mode=0o700)
+    def _make_temporary_folder(self) -> str:
+        # By hand: importing tempfile (or pathlib) takes longer than the rest of the start.
+        parent = os.environ.get("TMPDIR", "/tmp")
+        folder = os.path.join(parent, f"broker_stub-{self._entropy.random_bytes(8).hex()}")
+        os.mkdir(folder, mode=0o700)
         return folder
 
 
@@ -195,7 +197,7 @@ class _Run:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: Path,
+        data_dir: str,
         clock: Clock,
         entropy: Entropy,
         endpoint: Endpoint,
@@ -221,22 +223,36 @@ class _Run:
 
     def call(self, function: Callable[[Node], Result]) -> Result:
         """Run a function on the serving thread."""
-        finished = Event()
-        outcome: list[Result] = []
-        failure: list[BaseException] = []
 
-        def call() -> None:
-            try:
-                outcome.append(function(self._node))
-            except BaseException as error:  # noqa: BLE001  raised again on the caller's thread
-                failure.append(error)
+        def start(node: Node, done: Callable[[Result], None]) -> None:
+            done(function(node))
+
+        return self.ask(start)
+
+    def ask(self, start: Callable[[Node, Callable[[Result], None]], object]) -> Result:
+        """Start something on the serving thread, and wait until it is done."""
+        finished = Event()
+        results: list[Result] = []
+        failures: list[Exception] = []
+
+        def done(result: Result) -> None:
+            results.append(result)
             finished.set()
 
-        self._server.call_soon(call)
-        finished.wait()
-        if failure:
-            raise failure[0]
-        return outcome[0]
+        def begin() -> None:
+            try:
+                start(self._node, done)
+            except Exception as error:  # noqa: BLE001  raised again on the caller's thread
+                failures.append(error)
+                finished.set()
+
+        self._server.call_soon(begin)
+        while not finished.wait(_LOOK_AGAIN_SECONDS):
+            if not self._server.running:
+                raise IllegalStateError("the broker was stopped meanwhile")
+        if failures:
+            raise failures[0]
+        return results[0]
 
     def stop(self) -> None:
         """End the threads, then leave the disk as a clean start wants it."""

@@ -21,7 +21,6 @@ STATIC_BROKER_SOURCE: Final = 4
 DEFAULT_SOURCE: Final = 5
 
 _BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 5, 6, 7
-_INT32_MAX: Final = 2**31 - 1
 _WIRE_TYPES: Final[Mapping[object, int]] = {
     bool: _BOOLEAN,
     str: _STRING,
@@ -98,8 +97,8 @@ def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) ->
 
 def _wire_type(row: ConfigKey) -> int:
     if row.type is int:
-        # Kafka tells int and long apart; what can hold more than 32 bits is named by its unit.
-        is_long = row.name.endswith(".ms") or (row.default is not None and row.default > _INT32_MAX)
+        # Kafka tells int and long apart, we do not; its longs are times and unbounded sizes.
+        is_long = row.name.endswith((".ms", "retention.bytes", "flush.messages", "flush.interval.messages"))
         return _LONG if is_long else _INT
     return _WIRE_TYPES[row.type]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_stub.background import Background
@@ -44,7 +43,7 @@ class Node:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: str | Path,
+        data_dir: str,
         *,
         clock: Clock,
         entropy: Entropy,

@@ -238,6 +238,11 @@ class Server:
         self.wake()
         self._thread.join()
 
+    @property
+    def running(self) -> bool:
+        """Whether the loop goes round."""
+        return self._thread is not None and self._thread.is_alive()
+
     def call_soon(self, call: Callable[[], None]) -> None:
         """Have the loop call this. Any thread."""
         self._calls.append(call)

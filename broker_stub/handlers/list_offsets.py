@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
 _SINCE: Final = {_MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9}
+_LEADER_EPOCH_FROM: Final = 4
 _READ_COMMITTED: Final = 1
 
 
@@ -43,6 +44,8 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
         except BrokerResponseError as error:
             return _failed(asked, error)
         found.partition_index = asked.partition_index
+        if context.api_version < _LEADER_EPOCH_FROM:
+            found.leader_epoch = -1
         return found
 
     return ListOffsetsResponse(

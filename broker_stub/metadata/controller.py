@@ -116,15 +116,12 @@ class Controller:
         results: list[Uuid | BrokerResponseError] = []
 
         def decide() -> list[Message]:
-            records: list[Message] = []
             for topic_id in topic_ids:
                 # Asked again here: another change may have deleted it in the meantime.
-                if self._image.topic_by_id(topic_id) is None:
-                    results.append(UnknownTopicIdError())
-                else:
-                    results.append(topic_id)
-                    records.append(RemoveTopicRecord(topic_id=topic_id))
-            return records
+                known = self._image.topic_by_id(topic_id) is not None
+                results.append(topic_id if known else UnknownTopicIdError())
+            doomed = dict.fromkeys(one for one in results if isinstance(one, Uuid))
+            return [RemoveTopicRecord(topic_id=topic_id) for topic_id in doomed]
 
         self._change(decide, lambda error: done(_failed(results, error, len(topic_ids))))
 

@@ -1,0 +1,215 @@
+"""The socket front: order, back-pressure, bad peers, slow readers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from broker_stub import Broker
+from pyclient.clock import ManualClock
+from pyclient.protocol.messages.api_versions import ApiVersionsRequest
+from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pyclient.protocol.messages.metadata import MetadataRequest
+from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.node_harness import batch, produce_request
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as running:
+        running.create_topic("orders")
+        yield running
+
+
+def fetch_request(offset: int = 0, **fields: int) -> FetchRequest:
+    return FetchRequest(
+        **{"max_wait_ms": 60_000, "min_bytes": 1, **fields},
+        topics=[
+            FetchTopic(
+                topic="orders",
+                partitions=[
+                    FetchPartition(
+                        partition=0, fetch_offset=offset, partition_max_bytes=64 << 20
+                    )
+                ],
+            )
+        ],
+    )
+
+
+def test_pipelined_requests_are_answered_in_order(broker):
+    with RawClient(broker.port) as client:
+        requests = [(ApiVersionsRequest(), 0), (MetadataRequest(topics=None), 9)] * 50
+        client.socket.sendall(b"".join(client.frame(*one) for one in requests))
+        for request, _ in requests:
+            response = client.receive()
+            assert type(response).__name__ == type(request).__name__.replace("Request", "Response")
+
+
+def test_a_request_may_come_byte_by_byte(broker):
+    with RawClient(broker.port) as client:
+        for byte in client.frame(ApiVersionsRequest(), 0):
+            client.socket.sendall(bytes([byte]))
+        assert client.receive().error_code == 0
+
+
+def test_a_parked_fetch_holds_up_its_own_connection_only(broker):
+    with RawClient(broker.port) as waiting, RawClient(broker.port) as other:
+        waiting.send(fetch_request(), 12)
+        waiting.send(ApiVersionsRequest(), 0)
+        other.ask(produce_request("orders", batch(b"a")), 9)
+        fetched = waiting.receive()
+        assert len(fetched.responses[0].partitions[0].records) > 0
+        assert waiting.receive().error_code == 0
+
+
+def test_acks_0_is_not_answered_and_holds_up_nothing(broker):
+    with RawClient(broker.port) as client:
+        client.send(produce_request("orders", batch(b"a"), acks=0), 9, answered=False)
+        assert client.ask(ApiVersionsRequest(), 0).error_code == 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        (-1).to_bytes(4, "big", signed=True),
+        (200 << 20).to_bytes(4, "big"),
+        b"\0\0\0\0",
+        b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
+        b"\0\0\0\x0a\x03\xe7\0\0\0\0\0\x01\xff\xff",  # API 999
+    ],
+)
+def test_a_bad_peer_is_hung_up_on_and_others_are_served(broker, sent):
+    with RawClient(broker.port) as bad, RawClient(broker.port) as good:
+        bad.socket.sendall(sent)
+        assert bad.is_closed_by_peer()
+        assert good.ask(ApiVersionsRequest(), 0).error_code == 0
+
+
+def test_the_limit_of_a_request_is_the_configured_one():
+    with Broker(config={"socket.request.max.bytes": 1000}) as broker:
+        broker.create_topic("orders")
+        with RawClient(broker.port) as client:
+            client.send(produce_request("orders", batch(b"x" * 2000)), 9)
+            assert client.is_closed_by_peer()
+
+
+def test_a_request_larger_than_any_buffer_is_read_to_its_end(broker):
+    broker.create_topic("large", config={"max.message.bytes": 20 << 20})
+    batches = batch(b"x" * (12 << 20), size=13 << 20)
+    with RawClient(broker.port) as client:
+        response = client.ask(produce_request("large", batches), 9)
+        assert response.responses[0].partition_responses[0].error_code == 0
+        response = client.ask(produce_request("orders", batches), 9)
+        assert response.responses[0].partition_responses[0].error_code == 10
+
+
+def test_a_large_response_arrives_whole_by_a_slow_reader(broker):
+    one = batch(os.urandom(900_000), size=1 << 20)
+    with RawClient(broker.port) as producer:
+        for _ in range(20):
+            producer.ask(produce_request("orders", one), 9)
+    with RawClient(broker.port, receive_buffer=4096) as slow, RawClient(broker.port) as other:
+        slow.send(fetch_request(), 12)
+        slow.send(ApiVersionsRequest(), 0)
+        assert other.ask(ApiVersionsRequest(), 0).error_code == 0
+        fetched = slow.receive().responses[0].partitions[0]
+        assert bytes(fetched.records).count(one[61:]) == 20
+        assert slow.receive().error_code == 0
+
+
+def test_a_reader_that_never_reads_costs_one_response_and_no_more(broker):
+    one = batch(b"x" * 900_000, size=1 << 20)
+    with RawClient(broker.port) as producer:
+        for _ in range(20):
+            producer.ask(produce_request("orders", one), 9)
+    with RawClient(broker.port, receive_buffer=4096) as stuck, RawClient(broker.port) as other:
+        for _ in range(200):
+            stuck.send(fetch_request(), 12)
+        for _ in range(10):
+            assert other.ask(ApiVersionsRequest(), 0).error_code == 0
+        (queued,) = broker.call(
+            lambda _: [
+                len(connection._output)
+                for connection in broker._running()._server._connections
+                if connection._output
+            ]
+        )
+        assert queued <= 3
+
+
+def test_a_client_that_hangs_up_while_it_waits_is_forgotten(broker):
+    with RawClient(broker.port) as client:
+        client.send(fetch_request(), 12)
+        wait_until(broker, lambda node: len(node.purgatory) == 1)
+    wait_until(broker, lambda node: len(node.purgatory) == 0)
+
+
+def wait_until(broker: Broker, condition) -> None:
+    """Every call goes round the serving loop once, so events that are due get their turn."""
+    for _ in range(10_000):
+        if broker.call(condition):
+            return
+    raise AssertionError("it never came to that")
+
+
+def test_many_connections_are_served_at_once(broker):
+    clients = [RawClient(broker.port) for _ in range(200)]
+    try:
+        for client in clients:
+            client.send(ApiVersionsRequest(), 0)
+        assert all(client.receive().error_code == 0 for client in clients)
+    finally:
+        for client in clients:
+            client.socket.close()
+
+
+def test_an_idle_connection_holds_no_buffer(broker):
+    with RawClient(broker.port) as client:
+        client.ask(ApiVersionsRequest(), 0)
+        held = broker.call(
+            lambda _: [
+                connection._input._buffer
+                for connection in broker._running()._server._connections
+            ]
+        )
+        assert held == [None]
+
+
+def test_a_waiting_fetch_ends_when_the_injected_clock_says_so():
+    clock = ManualClock()
+    with Broker(clock=clock) as broker:
+        broker.create_topic("orders")
+        with RawClient(broker.port) as client:
+            client.send(fetch_request(max_wait_ms=3_600_000), 12)
+            wait_until(broker, lambda node: len(node.purgatory) == 1)
+            clock.advance(3_600_000)
+            assert client.receive().responses[0].partitions[0].error_code == 0
+
+
+def test_an_idle_broker_does_not_wake(broker):
+    # The loop asks the selector to wait for ever: nothing is due while no request is parked.
+    assert broker.call(lambda node: node.timers.next_deadline_ms()) is None
+    assert broker._running()._server._timeout() is None
+
+
+def test_threads_end_with_the_broker():
+    before = set(threading.enumerate())
+    broker = Broker().start()
+    assert len(set(threading.enumerate()) - before) == 2
+    broker.stop()
+    assert set(threading.enumerate()) == before
+
+
+def test_sockets_are_closed_with_the_broker():
+    broker = Broker().start()
+    with RawClient(broker.port) as client:
+        client.ask(ApiVersionsRequest(), 0)
+        broker.stop()
+        assert client.is_closed_by_peer()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", broker.port))

@@ -1,0 +1,37 @@
+import pytest
+
+from broker_stub.handlers import SERVED
+from pyclient.error_codes import InvalidRequestError
+from pyclient.protocol.messages.api_versions import ApiVersionsRequest
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_it_lists_what_is_served_and_nothing_else(harness, version):
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+    response = harness.ask(request, version)
+    listed = {row.api_key: row.max_version for row in response.api_keys}
+    assert listed == {key: versions.highest for key, versions in SERVED.items()}
+
+
+def test_produce_is_advertised_from_version_0_on(harness):
+    (produce,) = (row for row in harness.ask(ApiVersionsRequest(), 0).api_keys if not row.api_key)
+    assert (produce.min_version, produce.max_version) == (0, 13)
+
+
+def test_no_feature_is_promised(harness):
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+    assert harness.ask(request, 4).finalized_features == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("", "1.0"), ("bad name", "1.0"), ("ok", "-1"), ("trailing-", "1.0")]
+)
+def test_a_malformed_software_name_or_version_is_refused(harness, name, version):
+    request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
+    assert harness.ask(request, 3).error_code == InvalidRequestError.code
+
+
+def test_the_connection_remembers_the_client_software(harness):
+    request = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.6")
+    harness.ask(request, 3)
+    assert harness.connection.client_software == ("librdkafka", "2.6")
