@@ -53,10 +53,14 @@ cdef class Segment:
         return self.buffer
 
 
-cdef inline int check_timestamp(int64_t timestamp_ms) except -1:
-    if timestamp_ms < -1:
-        raise ValueError(f"a timestamp is not negative: {timestamp_ms}")
-    return 0
+cdef inline int64_t check_timestamp(timestamp_ms) except -2:
+    cdef int64_t timestamp
+    if type(timestamp_ms) is not int:  # Cython would take a float
+        raise TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
+    timestamp = timestamp_ms
+    if timestamp < -1:
+        raise ValueError(f"a timestamp is not negative: {timestamp}")
+    return timestamp
 
 
 cdef int check_lengths(values, keys, Py_ssize_t start) except -1:
@@ -133,7 +137,7 @@ cdef class BatchBuilder:
     def compression_ratio(self):
         """Bytes on the wire to bytes before compression, once closed."""
         self.require_closed()
-        return self.closed_size / self.raw
+        return <double>self.closed_size / <double>self.raw
 
     @property
     def base_timestamp(self):
@@ -218,29 +222,30 @@ cdef class BatchBuilder:
         if self.state == OPEN:
             self.state = SEALED
 
-    def has_room_for(self, int64_t timestamp_ms, key, value, headers=()) -> bool:
+    def has_room_for(self, timestamp_ms, key, value, headers=()) -> bool:
         """Whether `try_append` of this record would succeed now."""
         cdef const uint8_t *data
         cdef Py_ssize_t key_size, value_size, headers_size, size
         keep_key = open_payload(key, &data, &key_size)
         keep_value = open_payload(value, &data, &value_size)
         headers_size = len(encode_headers(headers)) if headers else 1
-        size = self.record_size_c(timestamp_ms, key_size, value_size, headers_size)
+        size = self.record_size_c(check_timestamp(timestamp_ms), key_size, value_size, headers_size)
         return (
             self.state == OPEN and size <= self.end - self.cursor
             and size <= self.limit - self.raw
         )
 
-    def size_of(self, int64_t timestamp_ms, key, value, headers=()) -> int:
+    def size_of(self, timestamp_ms, key, value, headers=()) -> int:
         """The exact bytes that this record would take as the next one of the batch."""
         cdef const uint8_t *data
         cdef Py_ssize_t key_size, value_size, headers_size
         keep_key = open_payload(key, &data, &key_size)
         keep_value = open_payload(value, &data, &value_size)
         headers_size = len(encode_headers(headers)) if headers else 1
-        return self.record_size_c(timestamp_ms, key_size, value_size, headers_size)
+        return self.record_size_c(
+            check_timestamp(timestamp_ms), key_size, value_size, headers_size)
 
-    def try_append(self, int64_t timestamp_ms, key, value, headers=()) -> int:
+    def try_append(self, timestamp_ms, key, value, headers=()) -> int:
         """Append a record.
 
         Returns its index in the batch, or -1 when it does not fit into the newest buffer or the
@@ -250,7 +255,7 @@ cdef class BatchBuilder:
         cdef const uint8_t *value_data
         cdef const uint8_t *headers_data = NO_HEADERS
         cdef Py_ssize_t key_size, value_size, headers_size = 1
-        check_timestamp(timestamp_ms)
+        cdef int64_t timestamp = check_timestamp(timestamp_ms)
         keep_key = open_payload(key, &key_data, &key_size)
         keep_value = open_payload(value, &value_data, &value_size)
         if headers is not EMPTY and headers:
@@ -258,9 +263,9 @@ cdef class BatchBuilder:
             headers_data = <const uint8_t *>PyBytes_AS_STRING(encoded)
             headers_size = PyBytes_GET_SIZE(encoded)
         return self.try_append_c(
-            timestamp_ms, key_data, key_size, value_data, value_size, headers_data, headers_size)
+            timestamp, key_data, key_size, value_data, value_size, headers_data, headers_size)
 
-    def append_many(self, int64_t timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
         """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
 
         Returns how many were appended.
@@ -271,7 +276,7 @@ cdef class BatchBuilder:
         cdef const uint8_t *key_data = NULL
         cdef const uint8_t *value_data
         cdef Py_ssize_t key_size = -1, value_size, index, end
-        check_timestamp(timestamp_ms)
+        cdef int64_t timestamp = check_timestamp(timestamp_ms)
         check_lengths(values, keys, start)
         values = values if type(values) is list else list(values)
         keys = keys if keys is None or type(keys) is list else list(keys)
@@ -287,13 +292,13 @@ cdef class BatchBuilder:
                 key = (<list>keys)[index]
                 keep_key = open_payload(key, &key_data, &key_size)
             if self.try_append_c(
-                timestamp_ms, key_data, key_size, value_data, value_size, NO_HEADERS, 1
+                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1
             ) < 0:
                 break
             index += 1
         return index - start
 
-    def append_arrow(self, int64_t timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
         """Append from Arrow arrays of binary or string as `append_many` does from lists.
 
         Raises:
@@ -305,7 +310,7 @@ cdef class BatchBuilder:
         cdef const uint8_t *key_data = NULL
         cdef const uint8_t *value_data = NULL
         cdef Py_ssize_t key_size = -1, value_size = -1, index
-        check_timestamp(timestamp_ms)
+        cdef int64_t timestamp = check_timestamp(timestamp_ms)
         check_lengths(values, keys, start)
         if keys is not None:
             key_array = ArrowBytes.__new__(ArrowBytes, keys)
@@ -315,7 +320,7 @@ cdef class BatchBuilder:
             ):
                 raise ValueError(f"item {index} lies outside of the array's data")
             if self.try_append_c(
-                timestamp_ms, key_data, key_size, value_data, value_size, NO_HEADERS, 1
+                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1
             ) < 0:
                 return index - start
         return max(value_array.length - start, 0)

@@ -104,6 +104,7 @@ cdef class ColumnBuffers:
     """The buffers of Arrow columns, filled batch by batch; `finish` hands them out."""
 
     cdef bint with_headers
+    cdef Py_ssize_t limit
     cdef Py_ssize_t rows_
     cdef BinaryColumn key
     cdef BinaryColumn value
@@ -116,8 +117,9 @@ cdef class ColumnBuffers:
     cdef BinaryColumn header_key
     cdef BinaryColumn header_value
 
-    def __cinit__(self, *, bint headers=False):
+    def __cinit__(self, *, bint headers=False, Py_ssize_t limit=MAX_COLUMN):
         self.with_headers = headers
+        self.limit = limit
         self.key = BinaryColumn()
         self.value = BinaryColumn()
         self.topic = GrowingBuffer()
@@ -137,12 +139,12 @@ cdef class ColumnBuffers:
         return self.rows_
 
     def has_room_for(self, Py_ssize_t size) -> bool:
-        """Whether `size` more bytes of records surely stay within Arrow's 32-bit offsets."""
+        """Whether `size` more bytes of records surely stay within the limit of a column."""
         # A header name that is not UTF-8 triples at most: a byte becomes U+FFFD.
         return max(
             self.key.data.size, self.value.data.size, self.header_key.data.size,
             self.header_value.data.size,
-        ) + 3 * size <= MAX_COLUMN
+        ) + 3 * size <= self.limit
 
     def add(
         self, records, int32_t record_count, int64_t base_offset, int64_t base_timestamp,

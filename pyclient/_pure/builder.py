@@ -194,6 +194,8 @@ class BatchBuilder:
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
     ) -> int:
         """The exact bytes that this record would take as the next one of the batch."""
+        if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
+            raise _bad_timestamp(timestamp_ms)
         delta = timestamp_ms - self._base_timestamp if self._count else 0
         return record_size(delta, self._count, key, value, headers)
 
@@ -346,11 +348,12 @@ class BatchBuilder:
         parts. An open batch is sealed.
         """
         self._open = False
-        buffers = [segment.buffer for segment in self._segments]
-        self._segments = []
+        segments, self._segments = self._segments, []
+        for segment in segments:
+            segment.view.release()
         if self._header is None:
             self._parts = None
-        return buffers
+        return [segment.buffer for segment in segments]
 
     def _require_closed(self) -> None:
         if not self._size:

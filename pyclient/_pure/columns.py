@@ -51,6 +51,7 @@ class ColumnBuffers:
         "_header_value",
         "_headers",
         "_key",
+        "_limit",
         "_offset",
         "_partition",
         "_timestamp",
@@ -60,8 +61,9 @@ class ColumnBuffers:
         "_with_headers",
     )
 
-    def __init__(self, *, headers: bool = False) -> None:
+    def __init__(self, *, headers: bool = False, limit: int = _MAX_COLUMN) -> None:
         self._with_headers = headers
+        self._limit = limit
         self._key = _BinaryColumn()
         self._value = _BinaryColumn()
         self._topic = array("i")
@@ -79,10 +81,10 @@ class ColumnBuffers:
         return len(self._offset)
 
     def has_room_for(self, size: int) -> bool:
-        """Whether `size` more bytes of records surely stay within Arrow's 32-bit offsets."""
+        """Whether `size` more bytes of records surely stay within the limit of a column."""
         columns = (self._key, self._value, self._header_key, self._header_value)
         # A header name that is not UTF-8 triples at most: a byte becomes U+FFFD.
-        return max(column.size for column in columns) + 3 * size <= _MAX_COLUMN
+        return max(column.size for column in columns) + 3 * size <= self._limit
 
     def add(
         self,
@@ -123,7 +125,7 @@ class ColumnBuffers:
         for record in decoder.read():
             if record.offset >= until_offset:
                 continue
-            self.add_record(
+            self._put(
                 record.offset,
                 record.timestamp,
                 record.timestamp_type,
@@ -152,6 +154,18 @@ class ColumnBuffers:
         """Append one record without headers: what the legacy formats have."""
         if not self.has_room_for(len(key or b"") + len(value or b"")):
             raise ValueError("the columns have no room for the record: finish them first")
+        self._put(offset, timestamp, timestamp_type, key, value, topic, partition)
+
+    def _put(
+        self,
+        offset: int,
+        timestamp: int,
+        timestamp_type: int,
+        key: bytes | None,
+        value: bytes | None,
+        topic: int,
+        partition: int,
+    ) -> None:
         self._key.put(key)
         self._value.put(value)
         self._topic.append(topic)

@@ -30,8 +30,8 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-LEVELS: Final[dict[int, range]] = {
-    Codec.GZIP: range(-1, 10),
+LEVELS: Final[dict[int, Sequence[int]]] = {
+    Codec.GZIP: (-1, *range(1, 10)),
     Codec.LZ4: range(1, 18),
     Codec.ZSTD: range(-131072, 23),
 }
@@ -154,6 +154,8 @@ def _unsnappy(data: memoryview, max_expanded: int) -> Buffer:
     out = []
     position = len(_XERIAL_HEADER)
     room = max_expanded
+    if len(data) < position:
+        raise _damaged("snappy", "its header is cut off")
     while position < len(data):
         size = int.from_bytes(data[position : position + 4], "big")
         position += 4
@@ -297,11 +299,14 @@ def _zstd(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
 
 
 def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
-    from zstandard import ZstdError
+    from zstandard import ZstdError, frame_content_size
 
     out = []
     room = max_expanded
     try:
+        announced = frame_content_size(data) if data else 0
+        if announced > max_expanded:
+            raise _too_large(max_expanded)
         with _zstd_contexts.decompressor().stream_reader(data, read_across_frames=True) as reader:
             while expanded := reader.read(min(room + 1, _CHUNK)):
                 room -= len(expanded)
@@ -310,6 +315,10 @@ def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
                 out.append(expanded)
     except ZstdError as error:
         raise _damaged("zstd", error) from error
+    # The reader ends silently where its input does. Java announces no size: there, records that
+    # are cut off tell.
+    if max_expanded - room < announced:
+        raise _damaged("zstd", "it ends early")
     return out[0] if len(out) == 1 else b"".join(out)
 
 
