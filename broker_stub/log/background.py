@@ -44,7 +44,7 @@ class BackgroundThread:
             self._changed.notify()
 
     def stop(self) -> None:
-        """Finish what was submitted, and end the thread."""
+        """Finish what was submitted and what is due, and end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -57,11 +57,11 @@ class BackgroundThread:
                 if not (self._tasks or self._woken or self._stopping):
                     self._changed.wait(wait_ms / 1000)
                 tasks, self._tasks = self._tasks, deque()
-                stopping, self._woken = self._stopping, False
+                woken, self._woken = self._woken, False
+                if self._stopping and not (tasks or woken):
+                    return
             for task in tasks:
                 _attempt(task)
-            if stopping and not tasks:
-                return
             wait_ms = self._manager.run_due()
 
 

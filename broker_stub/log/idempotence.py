@@ -54,10 +54,10 @@ def check_producers(
 def recall_batches(entry: ProducerEntry, segments: Sequence[Segment]) -> None:
     """Put the entry's older batches, as far as the tail still has them, before its known ones."""
     entry.tail_is_known = True
-    if not entry.batches:
+    missing = BATCHES_REMEMBERED - len(entry.batches)
+    if not entry.batches or not missing:
         return
     before_offset = entry.batches[0].first_offset
-    missing = BATCHES_REMEMBERED - len(entry.batches)
     recalled: list[RememberedBatch] = []
     left = _SEARCHED_BYTES
     for segment in reversed(segments):

@@ -4,6 +4,7 @@ import os
 import re
 from typing import Final, NamedTuple
 
+from broker_stub.log.indexes import OffsetIndex, TimeIndex
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX
 from broker_stub.log.segment import (
     DELETED_SUFFIX,
@@ -28,6 +29,15 @@ class SegmentFiles(NamedTuple):
     size: int
     index_bytes: int | None
     time_index_bytes: int | None
+
+    def has_whole_indexes(self) -> bool:
+        """Whether both indexes are there, and end with an entry."""
+        return (
+            self.index_bytes is not None
+            and self.time_index_bytes is not None
+            and self.index_bytes % OffsetIndex.ENTRY.size == 0
+            and self.time_index_bytes % TimeIndex.ENTRY.size == 0
+        )
 
 
 class FolderFiles(NamedTuple):

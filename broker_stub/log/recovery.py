@@ -61,6 +61,7 @@ class _Loading:
         self._files = files
         self._found = found
         self._epochs_changed = False
+        self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
 
     def run(self, clean: bool, recovery_point: int, log_start_offset: int) -> None:
         log = self._log
@@ -95,9 +96,8 @@ class _Loading:
             index_bytes=sizes.index_bytes or 0,
             time_index_bytes=sizes.time_index_bytes or 0,
         )
-        if sizes.index_bytes is None or sizes.time_index_bytes is None:
-            diagnostics.warn("%s lacks an index; it is made anew", segment.log_path)
-            segment.clear_indexes()
+        if not sizes.has_whole_indexes():
+            self._unindexed.add(sizes.base_offset)
         return segment
 
     def _load_epochs(self) -> bool:
@@ -114,8 +114,10 @@ class _Loading:
         for at, segment in enumerate(segments):
             next_base = segments[at + 1].base_offset if at + 1 < len(segments) else None
             unflushed = not clean and (next_base is None or next_base > recovery_point)
-            if not unflushed and segment.indexes_fit():
-                continue
+            if not unflushed:
+                if segment.base_offset not in self._unindexed and segment.indexes_fit():
+                    continue
+                diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
             if self._recover_segment(segment) and next_base is not None:
                 _remove(segments[at + 1 :])
                 del segments[at + 1 :]

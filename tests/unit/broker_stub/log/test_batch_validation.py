@@ -1,0 +1,144 @@
+import pytest
+
+from broker_stub.log.append_info import AppendOrigin
+from broker_stub.log.batch_header import HEADER, read_header
+from broker_stub.log.batch_validation import validate
+from pyclient import _twin
+from pyclient.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTxnStateError,
+    RecordTooLargeError,
+    UnsupportedCompressionTypeError,
+)
+from tests.support.logs import NOW_MS, batch, config
+
+
+def check(batches: bytes, origin: AppendOrigin = AppendOrigin.CLIENT, **values):
+    return validate(memoryview(bytearray(batches)), config(**values), origin, NOW_MS)
+
+
+def changed(**fields: int) -> bytearray:
+    """A batch with other header fields, and a checksum that is right again."""
+    buffer = batch(b"a", b"b")
+    HEADER.pack_into(buffer, 0, *read_header(buffer)._replace(**fields))
+    checksum = _twin.crc32c(memoryview(buffer)[21:])
+    HEADER.pack_into(buffer, 0, *read_header(buffer)._replace(checksum=checksum))
+    return buffer
+
+
+def test_a_good_batch_passes_and_gives_its_header():
+    buffer = batch(b"a", b"b")
+    assert check(buffer) == [read_header(buffer)]
+
+
+@pytest.mark.parametrize("at", [17, 21, 35, 60, -1])
+def test_a_flipped_bit_behind_the_checksum_is_found(at):
+    buffer = batch(b"a", b"b")
+    buffer[at] ^= 0x10
+    with pytest.raises(CorruptRecordError, match="checksum"):
+        check(buffer)
+
+
+@pytest.mark.parametrize("size", [1, 60, 61, 70])
+def test_a_cut_batch_is_corrupt(size):
+    with pytest.raises(CorruptRecordError):
+        check(batch(b"a" * 100)[:size])
+
+
+def test_bytes_after_the_batch_are_corrupt():
+    with pytest.raises(CorruptRecordError, match="3 bytes are no batch"):
+        check(batch(b"a") + b"xyz")
+
+
+@pytest.mark.parametrize("length", [-2147483648, -1, 0, 48, 2147483647])
+def test_a_length_that_cannot_be_is_corrupt(length):
+    with pytest.raises(CorruptRecordError, match="claims"):
+        check(changed(batch_length=length))
+
+
+def test_no_batch_at_all_is_invalid():
+    with pytest.raises(InvalidRecordError, match="no batch"):
+        check(b"")
+
+
+@pytest.mark.parametrize("magic", [0, 1, 3])
+def test_another_format_is_invalid(magic):
+    with pytest.raises(InvalidRecordError, match=f"format {magic}"):
+        check(changed(magic=magic))
+
+
+def test_a_client_sends_one_batch_per_partition():
+    with pytest.raises(InvalidRecordError, match="one batch per partition, not 2"):
+        check(batch() + batch())
+    assert len(check(batch() + batch(), AppendOrigin.COORDINATOR)) == 2
+
+
+def test_a_batch_above_max_message_bytes_is_too_large_and_says_by_how_much():
+    buffer = batch(bytes(100))
+    with pytest.raises(RecordTooLargeError) as caught:
+        check(buffer, max_message_bytes=len(buffer) - 1)
+    assert (caught.value.size, caught.value.limit) == (len(buffer), len(buffer) - 1)
+    assert check(buffer, max_message_bytes=len(buffer))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"record_count": 0},
+        {"record_count": -1},
+        {"record_count": 3},
+        {"last_offset_delta": 5},
+        {"last_offset_delta": -1},
+        {"base_offset": 4},
+        {"producer_id": 7, "producer_epoch": 0, "base_sequence": -1},
+        {"producer_id": 7, "producer_epoch": -1, "base_sequence": 0},
+        {"attributes": 0x20},
+    ],
+)
+def test_headers_that_contradict_themselves_or_claim_too_much_are_invalid(fields):
+    with pytest.raises(InvalidRecordError):
+        check(changed(**fields))
+
+
+def test_an_unknown_codec_is_refused():
+    with pytest.raises(UnsupportedCompressionTypeError, match="codec 6"):
+        check(changed(attributes=6))
+
+
+def test_a_transactional_batch_is_refused_by_name():
+    fields = {"attributes": 0x10, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    with pytest.raises(InvalidTxnStateError, match="transactions"):
+        check(changed(**fields))
+
+
+def test_a_timestamp_too_far_ahead_is_invalid():
+    ahead = batch(b"a", timestamps=[NOW_MS + 3_600_001])
+    with pytest.raises(InvalidTimestampError, match="ahead"):
+        check(ahead)
+    assert check(ahead, message_timestamp_type="LogAppendTime")
+
+
+def test_a_timestamp_too_far_behind_is_found_inside_the_batch():
+    old = batch(b"new", b"old", timestamps=[NOW_MS, NOW_MS - 1001])
+    assert check(old)
+    with pytest.raises(InvalidTimestampError, match="behind"):
+        check(old, message_timestamp_before_max_ms=1000)
+    assert check(old, message_timestamp_before_max_ms=1001)
+
+
+def test_a_record_without_a_time_is_never_too_old():
+    assert check(batch(b"a", timestamps=[-1]), message_timestamp_before_max_ms=1000)
+
+
+def test_a_producer_does_not_stamp_batches_as_the_broker_would():
+    with pytest.raises(InvalidTimestampError):
+        check(batch(b"a", log_append_time_ms=NOW_MS))
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_a_compacted_topic_refuses_records_without_a_key(codec):
+    with pytest.raises(InvalidRecordError, match="key"):
+        check(batch(b"a", key=None, codec=codec), cleanup_policy=["compact"])
+    assert check(batch(b"a", codec=codec), cleanup_policy=["compact"])

@@ -1,0 +1,156 @@
+import os
+
+import pytest
+
+from broker_stub.log.retention import delete_old_segments
+from pyclient.errors import OffsetOutOfRangeError
+from tests.support.logs import NOW_MS, append, batch, idempotent_batch, open_log, read_values
+
+SIZE = len(batch(b"a"))
+
+
+def filled(folder, count=6, **values):
+    """A log of one batch per segment, a second apart."""
+    log = open_log(folder, segment_bytes=SIZE, **values)
+    for number in range(count):
+        append(log, batch(b"a", timestamps=[NOW_MS + number * 1000]))
+    return log
+
+
+def bases(log):
+    return [segment.base_offset for segment in log.segments]
+
+
+def test_segments_whose_records_are_older_than_retention_ms_go(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=2500)
+    delete_old_segments(log, NOW_MS + 5000)
+    assert bases(log) == [3, 4, 5]
+    assert log.log_start_offset == 3
+
+
+def test_the_latest_record_of_a_segment_decides_its_age(tmp_path):
+    log = open_log(tmp_path / "orders-0", segment_bytes=2 * SIZE, retention_ms=1000)
+    for later_ms in (5000, 0, 0, 0):
+        append(log, batch(b"a", timestamps=[NOW_MS + later_ms]))
+    assert delete_old_segments(log, NOW_MS + 6000) == []
+    delete_old_segments(log, NOW_MS + 6001)
+    assert log.log_start_offset == 4
+
+
+def test_the_oldest_segments_go_when_the_log_is_larger_than_retention_bytes(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_bytes=3 * SIZE + 1)
+    delete_old_segments(log, NOW_MS)
+    assert bases(log) == [2, 3, 4, 5]
+
+
+def test_a_log_of_just_its_limit_stays(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_bytes=6 * SIZE)
+    assert delete_old_segments(log, NOW_MS) == []
+
+
+def test_when_all_records_are_too_old_the_log_is_empty_and_keeps_its_end(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=1000)
+    delete_old_segments(log, NOW_MS + 10**9)
+    assert (log.log_start_offset, log.log_end_offset) == (6, 6)
+    assert bases(log) == [6]
+    append(log, batch(b"b"))
+    assert read_values(log, 6) == {6: b"b"}
+
+
+def test_an_empty_active_segment_is_not_replaced_again_and_again(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=1000)
+    delete_old_segments(log, NOW_MS + 10**9)
+    assert delete_old_segments(log, NOW_MS + 2 * 10**9) == []
+
+
+def test_nothing_goes_that_is_not_replicated(tmp_path):
+    log = open_log(tmp_path / "orders-0", segment_bytes=SIZE, retention_ms=1)
+    for _ in range(3):
+        log.append(batch(b"a"), leader_epoch=0, now_ms=NOW_MS)
+    log.advance_high_watermark(1)
+    delete_old_segments(log, NOW_MS + 10**9)
+    assert bases(log) == [1, 2]
+
+
+def test_without_limits_nothing_goes(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=-1)
+    assert delete_old_segments(log, NOW_MS + 10**12) == []
+
+
+def test_a_compacted_topic_is_not_deleted_by_age_but_by_its_start(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=1, cleanup_policy=["compact"])
+    assert delete_old_segments(log, NOW_MS + 10**9) == []
+    log.delete_records(2)
+    delete_old_segments(log, NOW_MS + 10**9)
+    assert bases(log) == [2, 3, 4, 5]
+
+
+def test_segments_before_the_start_go_after_delete_records(tmp_path):
+    log = open_log(tmp_path / "orders-0", segment_bytes=2 * SIZE)
+    for _ in range(6):
+        append(log, batch(b"a"))
+    log.delete_records(3)
+    delete_old_segments(log, NOW_MS)
+    assert bases(log) == [2, 4]
+    assert log.log_start_offset == 3
+
+
+def test_records_without_a_time_are_as_old_as_their_file(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_bytes=SIZE, retention_ms=1000)
+    for _ in range(3):
+        append(log, batch(b"a", timestamps=[-1]))
+    for number, age_s in enumerate((9, 5, 5)):
+        path = folder / f"{number:020d}.log"
+        os.utime(path, (NOW_MS / 1000 - age_s,) * 2)
+    delete_old_segments(log, NOW_MS - 6500)
+    assert bases(log) == [1, 2]
+
+
+def test_files_are_renamed_at_once_with_their_snapshots_and_named_for_removal(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_bytes=SIZE + 10, retention_bytes=SIZE)
+    for sequence in range(3):
+        append(log, idempotent_batch(sequence))
+    (folder / "00000000000000000000.txnindex").write_bytes(b"")
+    paths = delete_old_segments(log, NOW_MS)
+    assert sorted(os.path.basename(path) for path in paths) == [
+        "00000000000000000000.index.deleted",
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.timeindex.deleted",
+        "00000000000000000000.txnindex.deleted",
+        "00000000000000000001.index.deleted",
+        "00000000000000000001.log.deleted",
+        "00000000000000000001.snapshot.deleted",
+        "00000000000000000001.timeindex.deleted",
+    ]
+    assert sorted(os.listdir(folder)) == sorted(
+        [
+            *(os.path.basename(path) for path in paths),
+            "00000000000000000002.index",
+            "00000000000000000002.log",
+            "00000000000000000002.snapshot",
+            "00000000000000000002.timeindex",
+            "leader-epoch-checkpoint",
+            "partition.metadata",
+        ]
+    )
+
+
+def test_a_reader_keeps_what_it_was_given_while_its_segment_is_deleted(tmp_path):
+    log = filled(tmp_path / "orders-0", retention_ms=1)
+    held = log.read(0, 1 << 20).records
+    assert held is not None
+    for path in delete_old_segments(log, NOW_MS + 10**9):
+        os.unlink(path)
+    assert len(held.read()) == SIZE
+    with pytest.raises(OffsetOutOfRangeError, match="6 to 6, not 0"):
+        log.read(0, 1)
+
+
+def test_leader_epochs_of_deleted_records_are_forgotten(tmp_path):
+    log = open_log(tmp_path / "orders-0", segment_bytes=SIZE, retention_bytes=2 * SIZE)
+    for leader_epoch in (0, 1, 1, 1):
+        append(log, batch(b"a"), leader_epoch=leader_epoch)
+    delete_old_segments(log, NOW_MS)
+    assert log.leader_epochs.entries == ((1, 2),)
