@@ -90,6 +90,7 @@ class Engine:
         self._io_thread.add_manager(self.metadata)
         self._join: Callable[[], None] | None = None
         self._unusable: str | None = None  # why, once it is
+        self._forked = False
         self._on_unusable: list[Callable[[], None]] = []
         # Looked up as an attribute on every send: no method in between.
         self.wake = self._poller.wake
@@ -145,8 +146,10 @@ class Engine:
 
         If a callback holds the I/O thread for longer than `timeout_ms`, it ends after that.
         """
+        if self._forked:
+            return  # everything is the parent's
+        check_may_wait(self._waiting, "close()")
         if self._unusable is None:
-            check_may_wait(self._waiting, "close()")
             self._become_unusable("it is closed")
             lifetime.unwatch(self)
         if self._join is None:
@@ -174,6 +177,7 @@ class Engine:
             f"it was made in process {os.getppid()}, and this is a forked child ({os.getpid()})"
             " where its connections do not work: make a new client here"
         )
+        self._forked = True
         self._become_unusable(reason)
         self._waiting.abandon(IllegalStateError(f"the client cannot be used: {reason}"))
 

@@ -7,6 +7,7 @@ import math
 import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from pyclient.clock import ManualClock
 from pyclient.entropy import Entropy
@@ -27,6 +28,9 @@ from pyclient.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from pyclient.protocol.schema import Message
+
+# More turns than this without the clock moving are no work, but a busy loop.
+_TURNS_IN_A_ROW_MAX: Final = 10_000
 
 
 class ScriptedWaiter:
@@ -250,13 +254,18 @@ class ScriptedNetwork:
         When no loop has anything left to do, the clock moves to what is due next.
         """
         end_ms = self.clock.monotonic_ms() + timeout_ms
+        turns_in_a_row = 0
         while not condition():
             now_ms = self.clock.monotonic_ms()
             ready = [loop for loop, poller in self._loops if poller.sleeps_until_ms <= now_ms]
             if ready:
                 for loop in ready:
                     self._turn(loop)
+                turns_in_a_row += 1
+                if turns_in_a_row > _TURNS_IN_A_ROW_MAX:
+                    raise AssertionError("a loop spins: it always wants to be turned at once")
                 continue
+            turns_in_a_row = 0
             if now_ms >= end_ms:
                 return False
             next_ms = min((poller.sleeps_until_ms for _, poller in self._loops), default=math.inf)
