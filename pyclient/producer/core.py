@@ -38,6 +38,12 @@ _EXIT_MS: Final = 10_000
 _END_MS: Final = 1_000
 """How long the I/O thread may take to end, once it is told to."""
 
+_LEVELS: Final = {
+    Codec.GZIP: "compression.gzip.level",
+    Codec.LZ4: "compression.lz4.level",
+    Codec.ZSTD: "compression.zstd.level",
+}
+
 
 class ProducerCore:
     """One producer's parts.
@@ -209,5 +215,5 @@ class ProducerCore:
 
 def _builder_factory(config: Config) -> BuilderFactory:
     codec = Codec[config["compression.type"].upper()]
-    level = config.get(f"compression.{codec.name.lower()}.level")
+    level = config[_LEVELS[codec]] if codec in _LEVELS else None
     return partial(_twin.BatchBuilder, codec=int(codec), level=level)
