@@ -32,9 +32,7 @@ def fetch_request(offset: int = 0, **fields: int) -> FetchRequest:
             FetchTopic(
                 topic="orders",
                 partitions=[
-                    FetchPartition(
-                        partition=0, fetch_offset=offset, partition_max_bytes=64 << 20
-                    )
+                    FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=64 << 20)
                 ],
             )
         ],
@@ -173,8 +171,7 @@ def test_an_idle_connection_holds_no_buffer(broker):
         client.ask(ApiVersionsRequest(), 0)
         held = broker.call(
             lambda _: [
-                connection._input._buffer
-                for connection in broker._running()._server._connections
+                connection._input._buffer for connection in broker._running()._server._connections
             ]
         )
         assert held == [None]

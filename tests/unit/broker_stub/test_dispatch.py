@@ -21,7 +21,7 @@ from pyclient.protocol.messages.metadata import (
 from pyclient.protocol.messages.produce import ProduceRequest
 from pyclient.protocol.registry import ApiVersionRange, request_class, response_class
 from pyclient.protocol.schema import Message
-from tests.support.node_harness import NodeHarness, decode_reply
+from tests.support.node_harness import decode_reply
 
 
 class Recorder:

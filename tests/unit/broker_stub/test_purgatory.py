@@ -1,3 +1,5 @@
+"""Timers and delayed operations, on a clock that stands still."""
+
 from broker_stub.purgatory import DelayedOperation, Purgatory, Timers
 from pyclient.clock import ManualClock
 

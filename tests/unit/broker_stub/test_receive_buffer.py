@@ -1,3 +1,5 @@
+"""Frames out of a stream of bytes, however it is cut."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

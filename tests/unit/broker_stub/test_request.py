@@ -1,3 +1,5 @@
+"""Answers that come later."""
+
 import pytest
 
 from broker_stub.request import Parked

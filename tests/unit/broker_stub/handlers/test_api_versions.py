@@ -1,3 +1,5 @@
+"""ApiVersions: the first thing that a client asks."""
+
 import pytest
 
 from broker_stub.handlers import SERVED

@@ -1,3 +1,5 @@
+"""DeleteTopics, by name and by id."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""DescribeConfigs: values and where they come from."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -43,9 +45,7 @@ def test_a_topic_shows_what_was_set_and_kafkas_defaults(harness, version):
     assert found["cleanup.policy"] == ("delete", DEFAULT_SOURCE)
 
 
-@pytest.mark.parametrize(
-    "config", [{"log_retention_ms": 7_200_000}, {"log_retention_hours": 2}]
-)
+@pytest.mark.parametrize("config", [{"log_retention_ms": 7_200_000}, {"log_retention_hours": 2}])
 def test_a_topic_shows_what_the_broker_was_configured_with(tmp_path, config):
     harness = NodeHarness(tmp_path, **config)
     harness.create_topic("orders")
@@ -56,9 +56,7 @@ def test_a_topic_shows_what_the_broker_was_configured_with(tmp_path, config):
 def test_synonyms_come_on_request_strongest_first(tmp_path):
     harness = NodeHarness(tmp_path, log_segment_bytes=2048)
     harness.create_topic("orders", segment_bytes="4096")
-    (entry,) = describe(
-        harness, TOPIC, "orders", ["segment.bytes"], include_synonyms=True
-    ).configs
+    (entry,) = describe(harness, TOPIC, "orders", ["segment.bytes"], include_synonyms=True).configs
     assert [(one.name, one.value, one.source) for one in entry.synonyms] == [
         ("segment.bytes", "4096", TOPIC_SOURCE),
         ("log.segment.bytes", "2048", STATIC_BROKER_SOURCE),

@@ -1,3 +1,5 @@
+"""Fetch: whole batches, limits, and the waiting for records."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -214,9 +216,7 @@ def test_the_end_of_its_topic_wakes_a_fetch(harness):
     assert first_partition(by_id.response).error_code == UnknownTopicIdError.code
 
 
-@pytest.mark.parametrize(
-    ("epoch", "error"), [(-1, None), (0, None), (1, UnknownLeaderEpochError)]
-)
+@pytest.mark.parametrize(("epoch", "error"), [(-1, None), (0, None), (1, UnknownLeaderEpochError)])
 def test_a_client_must_know_the_current_leader_epoch_or_none(harness, epoch, error):
     harness.create_topic("orders")
     response = harness.ask(fetch_request(0, leader_epoch=epoch), BY_NAME)

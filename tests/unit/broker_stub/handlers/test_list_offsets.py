@@ -1,3 +1,5 @@
+"""ListOffsets: first, last, and by time."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Metadata, and topics that come into being by it."""
+
 import pytest
 
 from pyclient.error_codes import (

@@ -1,3 +1,5 @@
+"""Produce: what is appended, and what is refused."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The image, record by record."""
+
 from broker_stub.metadata.image import ClusterImage, Endpoint, PartitionImage
 from pyclient.protocol.messages.metadata_records import (
     BrokerEndpoint,

@@ -1,3 +1,5 @@
+"""Where the replicas of new partitions go."""
+
 import pytest
 
 from broker_stub.metadata.placement import place
