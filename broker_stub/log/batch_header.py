@@ -24,6 +24,7 @@ unpack_header = HEADER.unpack_from
 put_base_offset = struct.Struct(">q").pack_into
 """Write the base offset at a batch's first byte."""
 
+_new_tuple = tuple.__new__  # what _make does, without its call
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
 _INT16 = struct.Struct(">h")
@@ -70,7 +71,7 @@ class BatchHeader(NamedTuple):
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
     """The header at `position`; the caller has made sure that 61 bytes are there."""
-    return BatchHeader._make(unpack_header(buffer, position))
+    return _new_tuple(BatchHeader, unpack_header(buffer, position))
 
 
 def put_leader_epoch(buffer: bytearray | memoryview, position: int, leader_epoch: int) -> None:

@@ -37,6 +37,7 @@ def split_batches(batches: memoryview) -> list[BatchHeader]:
         CorruptRecordError: they don't, or a batch fails its checksum.
         InvalidRecordError: a batch is of an old format.
     """
+    crc32c = _twin.crc32c
     headers = []
     position, end = 0, len(batches)
     while position < end:
@@ -48,20 +49,19 @@ def split_batches(batches: memoryview) -> list[BatchHeader]:
             raise InvalidRecordError(
                 f"the batch has format {header.magic}; only format {MAGIC} is written"
             )
-        if not HEADER_SIZE <= header.size <= left:
+        size = header.size
+        if not HEADER_SIZE <= size <= left:
             raise CorruptRecordError(
-                f"the batch claims {header.size} of {left} bytes",
+                f"the batch claims {size} of {left} bytes",
                 base_offset=header.base_offset,
                 position=position,
             )
-        if _twin.crc32c(batches[position + CHECKSUM_FROM : position + header.size]) != (
-            header.checksum
-        ):
+        if crc32c(batches[position + CHECKSUM_FROM : position + size]) != header.checksum:
             raise CorruptRecordError(
                 "the batch fails its checksum", base_offset=header.base_offset, position=position
             )
         headers.append(header)
-        position += header.size
+        position += size
     if not headers:
         raise InvalidRecordError("there is no batch to append")
     return headers

@@ -26,7 +26,16 @@ Buffer = bytearray | mmap
 class SparseIndex:
     """What both indexes share: entries of one size in a file, the newest ones in memory."""
 
-    __slots__ = ("_entry_max", "_files", "_last", "_stored", "_tail", "base_offset", "path")
+    __slots__ = (
+        "_entry_max",
+        "_files",
+        "_last",
+        "_size",
+        "_stored",
+        "_tail",
+        "base_offset",
+        "path",
+    )
 
     ENTRY: ClassVar[struct.Struct]
 
@@ -39,19 +48,20 @@ class SparseIndex:
         self._files = files
         self._entry_max = max_bytes // self.ENTRY.size
         self._stored = stored_bytes // self.ENTRY.size
+        self._size = self._stored  # with the entries in memory
         self._tail = bytearray()
         self._last: Entry | None = None  # the newest entry, once it was asked for
 
     def __len__(self) -> int:
-        return self._stored + len(self._tail) // self.ENTRY.size
+        return self._size
 
     def entries(self) -> list[Entry]:
         """All entries as they are stored: offsets are relative to the base offset."""
-        return [self._entry(slot) for slot in range(len(self))]
+        return [self._entry(slot) for slot in range(self._size)]
 
     def is_ordered_at_the_end(self) -> bool:
         """Whether the two newest entries ascend: they don't in a file that ends in zeros."""
-        size = len(self)
+        size = self._size
         return size < 2 or self._entry(size - 2) < self._entry(size - 1)
 
     def spill(self) -> None:
@@ -66,13 +76,13 @@ class SparseIndex:
                 written += os.pwrite(descriptor, self._tail[written:], position + written)
         finally:
             os.close(descriptor)
-        self._stored = len(self)
+        self._stored = self._size
         self._tail.clear()
         self._files.forget(self.path)  # a map has the length that the file had
 
     def clear(self) -> None:
         """Forget all entries, in the file too: they are about to be written anew."""
-        self._stored = 0
+        self._stored = self._size = 0
         self._last = None
         self._tail.clear()
         self.spill()
@@ -80,6 +90,7 @@ class SparseIndex:
     def _append(self, first: int, second: int) -> None:
         self._tail += self.ENTRY.pack(first, second)
         self._last = (first, second)
+        self._size += 1
         if len(self._tail) >= SPILL_BYTES:
             try:
                 self.spill()
@@ -97,8 +108,8 @@ class SparseIndex:
         return first, second
 
     def _newest(self) -> Entry | None:
-        if self._last is None and len(self):
-            self._last = self._entry(len(self) - 1)
+        if self._last is None and self._size:
+            self._last = self._entry(self._size - 1)
         return self._last
 
     def _last_at_most(self, limit: int, field: int) -> Entry | None:
@@ -128,7 +139,7 @@ class OffsetIndex(SparseIndex):
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another entry."""
-        return len(self) >= self._entry_max
+        return self._size >= self._entry_max
 
     def append(self, last_offset: int, position: int) -> None:
         """Index the batch that starts at `position`."""
@@ -160,7 +171,7 @@ class TimeIndex(SparseIndex):
     @property
     def is_full(self) -> bool:
         """Whether only the entry that the roll forces has room."""
-        return len(self) >= self._entry_max - 1
+        return self._size >= self._entry_max - 1
 
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Add an entry, unless the newest one is as late already."""

@@ -56,18 +56,21 @@ class OpenFiles:
 
     def writer(self, path: str) -> OpenFile:
         """The file for reading and writing; made when it is not there."""
-        return self._get((path, "write"), lambda: OpenFile(path, os.O_RDWR | os.O_CREAT))
+        key = (path, "write")
+        found: OpenFile | None = self._find(key)
+        return found or self._keep(key, OpenFile(path, os.O_RDWR | os.O_CREAT))
 
     def reader(self, path: str) -> OpenFile:
         """The file for reading, which is the writer where one is open."""
-        writer: OpenFile | None = self._find((path, "write"))
-        if writer is not None:
-            return writer
-        return self._get((path, "read"), lambda: OpenFile(path, os.O_RDONLY))
+        key = (path, "read")
+        found: OpenFile | None = self._find((path, "write")) or self._find(key)
+        return found or self._keep(key, OpenFile(path, os.O_RDONLY))
 
     def map(self, path: str) -> MappedFile:
         """The file's bytes. When the file has grown, forget it and ask again."""
-        return self._get((path, "map"), lambda: MappedFile(path))
+        key = (path, "map")
+        found: MappedFile | None = self._find(key)
+        return found or self._keep(key, MappedFile(path))
 
     def forget(self, path: str) -> None:
         """Keep the file no longer: it was renamed, deleted, sealed or has grown."""
@@ -88,15 +91,11 @@ class OpenFiles:
                 self._files.move_to_end(key)
             return found
 
-    def _get(self, key: tuple[str, str], open_file: Callable[[], Opened]) -> Opened:
-        found: Opened | None = self._find(key)
-        if found is not None:
-            return found
-        opened = open_file()
+    def _keep(self, key: tuple[str, str], opened: Opened) -> Opened:
         evicted = []
         with self._lock:
             self._files[key] = opened
             while len(self._files) > self._capacity:
                 evicted.append(self._files.popitem(last=False))
-        del evicted
+        del evicted  # may close files, so not under the lock
         return opened

@@ -210,7 +210,8 @@ class PartitionLog:
                 last_offset,
                 now_ms if config.uses_append_time else -1,
                 self._log_start_offset,
-                flush_due=self._unflushed >= config.flush_messages,
+                False,
+                self._unflushed >= config.flush_messages,
             )
         if flush_in_ms != _NEVER:
             self._request_flush(self, flush_in_ms)
@@ -367,7 +368,7 @@ class PartitionLog:
             KafkaStorageError: the new segment could not be made.
         """
         with self._lock:
-            if self._closed:
+            if self._closed or not self._segments:
                 return []
             count = choose(self._segments.all(), self)
             if count == 0:

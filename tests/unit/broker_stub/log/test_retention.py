@@ -72,6 +72,10 @@ def test_nothing_goes_that_is_not_replicated(tmp_path):
     assert bases(log) == [1, 2]
 
 
+def test_a_log_without_a_folder_has_nothing_to_delete(tmp_path):
+    assert delete_old_segments(open_log(tmp_path / "orders-0"), NOW_MS) == []
+
+
 def test_without_limits_nothing_goes(tmp_path):
     log = filled(tmp_path / "orders-0", retention_ms=-1)
     assert delete_old_segments(log, NOW_MS + 10**12) == []
