@@ -1,34 +1,59 @@
 """Kafka for Python: producer, consumer and admin client.
 
-The public names live here; `NATIVE` tells whether the compiled twins are in use. Each name loads
-its module when it is first used, so that a program pays only for the clients it has.
+The public names live here; `NATIVE` tells whether the compiled twins are in use. A client is
+imported when its name is first used, so that a program pays only for what it needs.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pyclient._twin import NATIVE
+from pyclient.types import (
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    RecordMetadata,
+    TopicPartition,
+)
 from pyclient.version import __version__
 
 if TYPE_CHECKING:
+    from pyclient.consumer.consumer import KafkaConsumer
+    from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.producer.producer import KafkaProducer
-    from pyclient.types import OffsetAndMetadata, TopicPartition
+    from pyclient.records.record import ConsumerRecord
+    from pyclient.serialization import Deserializer, JsonSerializer, Serializer
 
-__all__ = ["NATIVE", "KafkaProducer", "OffsetAndMetadata", "TopicPartition", "__version__"]
+__all__ = [
+    "NATIVE",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "Deserializer",
+    "JsonSerializer",
+    "KafkaConsumer",
+    "KafkaProducer",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "RecordMetadata",
+    "Serializer",
+    "TopicPartition",
+    "__version__",
+]
 
-_MODULES = {
+_HOMES = {
+    "ConsumerRebalanceListener": "pyclient.consumer.rebalance_listener",
+    "ConsumerRecord": "pyclient.records.record",
+    "Deserializer": "pyclient.serialization",
+    "JsonSerializer": "pyclient.serialization",
+    "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
-    "OffsetAndMetadata": "pyclient.types",
-    "TopicPartition": "pyclient.types",
+    "Serializer": "pyclient.serialization",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-    return value
+    from importlib import import_module
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    found = globals()[name] = getattr(import_module(home), name)
+    return found
