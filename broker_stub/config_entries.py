@@ -98,7 +98,9 @@ def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) ->
 def _wire_type(row: ConfigKey) -> int:
     if row.type is int:
         # Kafka tells int and long apart, we do not; its longs are times and unbounded sizes.
-        is_long = row.name.endswith((".ms", "retention.bytes", "flush.messages", "flush.interval.messages"))
+        is_long = row.name.endswith(
+            (".ms", "retention.bytes", "flush.messages", "flush.interval.messages")
+        )
         return _LONG if is_long else _INT
     return _WIRE_TYPES[row.type]
 
