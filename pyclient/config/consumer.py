@@ -36,8 +36,6 @@ def _to_deserializer(value: Any) -> Any:
 
 DESERIALIZER = ConfigType("a callable or an object with deserialize()", _to_deserializer)
 
-_SESSIONS = "incremental fetch sessions are not there yet"
-_STATIC = "static membership is not there yet"
 _KIP_848 = "only the classic group protocol is there yet"
 
 DEFINITION = ConfigDefinition(
@@ -50,6 +48,14 @@ DEFINITION = ConfigDefinition(
             None,
             not_empty(),
             "The group to share partitions and commit offsets in. Default: none, so neither.",
+        ),
+        ConfigKey(
+            "group.instance.id",
+            str,
+            None,
+            not_empty(),
+            "Makes a static member: one that restarts under this name within session.timeout.ms"
+            " gets its partitions back without a rebalance. Default: a new member each time.",
         ),
         ConfigKey(
             "key.deserializer",
@@ -122,6 +128,28 @@ DEFINITION = ConfigDefinition(
             between(0, INT32_MAX),
             "The most bytes of one partition in a fetch, but for a first batch above it.",
         ),
+        ConfigKey(
+            "fetch.buffer.bytes",
+            int,
+            52_428_800,
+            at_least(1),
+            "Fetching goes on ahead of the polls until so many bytes wait for them; one more"
+            " response of each broker may come on top.",
+        ),
+        ConfigKey(
+            "enable.incremental.fetch.sessions",
+            bool,
+            True,
+            None,
+            "Tell a broker only what changed since the last fetch.",
+        ),
+        ConfigKey(
+            "isolation.level",
+            str,
+            "read_uncommitted",
+            one_of("read_uncommitted", "read_committed"),
+            "read_committed leaves out records of transactions that are open or were aborted.",
+        ),
         ConfigKey("check.crcs", bool, True, None, "Verify the checksum of every record batch."),
         ConfigKey(
             "max.poll.records", int, 500, at_least(1), "The most records that one poll returns."
@@ -186,16 +214,9 @@ DEFINITION = ConfigDefinition(
     (
         *COMMON_REFUSED,
         RefusedKey("client.rack", "reading from followers is not there yet", ("", None)),
-        RefusedKey("enable.incremental.fetch.sessions", _SESSIONS, (True, False)),
-        RefusedKey("group.instance.id", _STATIC),
         RefusedKey("group.protocol", _KIP_848, ("classic",)),
         RefusedKey("group.remote.assignor", _KIP_848),
         RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
-        RefusedKey(
-            "isolation.level",
-            "transactions are not there yet, only read_uncommitted is",
-            ("read_uncommitted",),
-        ),
         RefusedKey("legacy.iterator", "there is one iterator", (False,)),
         RefusedKey("metric.group.prefix", "metrics are not there yet", ("consumer",)),
     ),
@@ -219,6 +240,9 @@ def parse(options: Mapping[str, object]) -> Config:
         if config.is_explicit("enable.auto.commit"):
             log.warning("No offsets will be committed: enable.auto.commit needs a group.id")
         config = config.derive({"enable.auto.commit": False})
+    if config["group.id"] is None and config["group.instance.id"] is not None:
+        reason = "an instance is one of a group"
+        raise contradiction(config, "group.instance.id", "group.id", reason)
     return _receive_limit(config)
 
 

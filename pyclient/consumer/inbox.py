@@ -7,54 +7,94 @@ thread runs it inside `poll`. The consumer waits here and nowhere else, so whate
 
 from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pyclient.errors import KafkaError
 from pyclient.net.waiting import Waiter
 
-Action: TypeAlias = Callable[[], None]
+Action: TypeAlias = Callable[[], object]
+
+
+class _PostedError(NamedTuple):
+    error: KafkaError
+    acknowledge: Action
+    is_relevant: Callable[[], bool]
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _always() -> bool:
+    return True
 
 
 class Inbox:
-    """Actions for the caller's thread, and the bell that wakes it."""
+    """Actions and errors for the caller's thread, and the bell that wakes it."""
 
     def __init__(self, new_waiter: Callable[[], Waiter], submit: Callable[[Action], None]) -> None:
         """`submit` runs an action on the I/O thread."""
         self._new_waiter = new_waiter
         self._submit = submit
         self._actions: deque[Action] = deque()
+        self._errors: deque[_PostedError] = deque()
         self._waiter = new_waiter()
 
+    # --- any thread --------------------------------------------------------------------------
+
     def post(self, action: Action) -> None:
-        """Have the caller's thread run `action` in its next poll. Any thread."""
+        """Have the caller's thread run `action` in its next poll."""
         self._actions.append(action)
         self.ring()
 
-    def post_error(self, error: KafkaError, acknowledge: Action | None = None) -> None:
-        """Have the caller's next poll raise `error`. Any thread.
+    def post_error(
+        self,
+        error: KafkaError,
+        acknowledge: Action = _nothing,
+        is_relevant: Callable[[], bool] = _always,
+    ) -> None:
+        """Have the caller's next poll raise `error`.
 
         A core that would only meet the error again waits until `acknowledge` is called, on the
         I/O thread, when the program has the error: so errors do not pile up between polls.
+
+        Args:
+            error: what to raise.
+            acknowledge: called on the I/O thread, once the error has been taken out.
+            is_relevant: asked on the caller's thread; an error that the program has dealt with
+                meanwhile (by a seek, say) is not raised.
         """
-
-        def fail() -> None:
-            if acknowledge is not None:
-                self._submit(acknowledge)
-            raise error
-
-        self.post(fail)
+        self._errors.append(_PostedError(error, acknowledge, is_relevant))
+        self.ring()
 
     def ring(self) -> None:
-        """End the wait, or the next one if there is none. Any thread."""
+        """End the wait, or the next one if there is none."""
         self._waiter.wake()
+
+    # --- the caller's thread -----------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was posted."""
+        return not (self._actions or self._errors)
 
     def run(self) -> None:
         """Run what was posted, in order; one that raises leaves the rest for the next time."""
         while self._actions:
             self._actions.popleft()()
+        self.raise_error()
+
+    def raise_error(self) -> None:
+        """Raise the first error that was posted, if any, and run nothing else."""
+        while self._errors:
+            posted = self._errors.popleft()
+            is_relevant = posted.is_relevant()
+            self._submit(posted.acknowledge)
+            if is_relevant:
+                raise posted.error
 
     def wait(self, timeout_ms: float) -> None:
-        """Block until `ring`, at most so long. The caller's thread, which then looks again."""
+        """Block until `ring`, at most so long; then look again."""
         if self._waiter.wait(timeout_ms):
             # A new latch first, then the look: what comes in between rings the new one.
             self._waiter = self._new_waiter()

@@ -57,14 +57,14 @@ class PartitionState:
         "reset",
     )
 
-    def __init__(self, epoch: int, held: bool) -> None:
+    def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.position: int | None = None
         self.leader_epoch = NO_LEADER_EPOCH  # of the last record before the position
         self.fetch_offset = 0
         self.reset: OffsetReset | None = None  # to be found by ListOffsets
         self.paused = False
-        self.held = held  # a listener is to be told first
+        self.held = True  # until the program's listener knows of it, or the program polls
         self.failed = False  # an error is on its way to the caller
         self.offsets: PartitionOffsets | None = None
 

@@ -122,6 +122,10 @@ class SubscriptionState:
         """Who is told of rebalances."""
         return self._listener
 
+    def has_any(self) -> bool:
+        """Whether there is anything to read."""
+        return self._type is not SubscriptionType.NONE
+
     def has_auto_assigned_partitions(self) -> bool:
         """Whether partitions come from a subscription rather than from `assign`."""
         return self._type in (SubscriptionType.TOPICS, SubscriptionType.PATTERN)
@@ -136,21 +140,24 @@ class SubscriptionState:
     # --- what is assigned --------------------------------------------------------------------
 
     def assign_from_user(self, partitions: Collection[TopicPartition]) -> None:
-        """Read these partitions, whatever a group says; those kept keep their positions."""
+        """Read these partitions, whatever a group says; those kept keep their positions.
+
+        New ones are held until `release`, too: the program may seek before it polls.
+        """
         with self._lock:
             self._claim(SubscriptionType.ASSIGNED)
-            self._assign(partitions, held=False)
+            self._assign(partitions)
 
     def assign_from_group(self, partitions: Collection[TopicPartition]) -> None:
         """Take the partitions that membership gave; new ones are held until `release`."""
         with self._lock:
             if self.has_auto_assigned_partitions():
-                self._assign(partitions, held=True)
+                self._assign(partitions)
 
-    def _assign(self, partitions: Collection[TopicPartition], held: bool) -> None:
+    def _assign(self, partitions: Collection[TopicPartition]) -> None:
         kept = self._partitions
         self._partitions = {
-            partition: kept.get(partition) or PartitionState(self._next_epoch(), held)
+            partition: kept.get(partition) or PartitionState(self._next_epoch())
             for partition in partitions
         }
         self._version += 1
@@ -161,6 +168,17 @@ class SubscriptionState:
             self._version += 1
             for state in self._partitions.values():
                 state.held = True
+
+    def start(self) -> bool:
+        """The program polls: begin with partitions that it assigned itself. False if none."""
+        if self._type is not SubscriptionType.ASSIGNED or not self.resting():
+            return False
+        with self._lock:
+            held = [state for state in self._partitions.values() if state.held]
+            for state in held:
+                state.held = False
+            self._version += bool(held)
+            return bool(held)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """The listener knows of the partitions: begin, or go on. Those gone are passed over."""
@@ -325,20 +343,22 @@ class SubscriptionState:
 
     def fail(self, at: PartitionEpoch) -> bool:
         """An error is on its way to the caller: stop until then. False if the epoch is over."""
-        return self._set_failed(at, True)
-
-    def retry(self, at: PartitionEpoch) -> bool:
-        """The caller has the error: try again. False if the epoch is over."""
-        return self._set_failed(at, False)
-
-    def _set_failed(self, at: PartitionEpoch, failed: bool) -> bool:
         with self._lock:
             state = self._in_epoch(at)
             if state is None:
                 return False
-            state.failed = failed
+            state.failed = True
             self._version += 1
             return True
+
+    def retry_any(self, partitions: Iterable[PartitionEpoch]) -> bool:
+        """The caller has the error: try again. False if all the epochs are over."""
+        with self._lock:
+            states = [state for at in partitions if (state := self._in_epoch(at)) is not None]
+            for state in states:
+                state.failed = False
+            self._version += 1
+            return bool(states)
 
     def is_current(self, at: PartitionEpoch) -> bool:
         """Whether the epoch is the partition's present one."""

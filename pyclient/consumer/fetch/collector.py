@@ -11,9 +11,11 @@ from typing import NamedTuple
 from pyclient import _twin
 from pyclient.consumer.fetch.buffer import FetchBuffer
 from pyclient.consumer.fetch.completed_fetch import CompletedFetch
+from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.partition_state import PartitionEpoch
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import KafkaError, OffsetOutOfRangeError
+from pyclient.records.columns import ColumnsBuilder
 from pyclient.records.record import ConsumerRecord
 from pyclient.serialization import DeserializeFunction
 
@@ -36,6 +38,7 @@ class FetchCollector:
         self,
         buffer: FetchBuffer,
         subscription: SubscriptionState,
+        metrics: ConsumerMetrics,
         on_room: Callable[[], None],
         key_deserializer: DeserializeFunction | None = None,
         value_deserializer: DeserializeFunction | None = None,
@@ -43,6 +46,7 @@ class FetchCollector:
         """`on_room` wakes the I/O thread, which may have stopped fetching."""
         self._buffer = buffer
         self._subscription = subscription
+        self._metrics = metrics
         self._on_room = on_room
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
@@ -76,24 +80,58 @@ class FetchCollector:
                 room -= len(found.records)
         return collected
 
-    def _read(self, fetch: CompletedFetch, max_records: int) -> CollectedRecords | None:
-        if not self._subscription.is_current(fetch.at):
-            self._drop(fetch)
-            return None
-        if fetch.error is not None:
+    def collect_columns(self, builder: ColumnsBuilder, max_bytes: int) -> int:
+        """Add whole fetches to Arrow columns, until these are so many fetched bytes or more.
+
+        Here the positions do move. Raises as `collect` does; deserializers have no part in it.
+        """
+        size = rows = 0
+        resting = self._subscription.resting()
+        while size < max_bytes:
+            fetch = self._buffer.first(resting)
+            if fetch is None or (fetch.error is not None and rows):
+                break
+            if self._is_void(fetch):
+                continue
             try:
-                self._on_error(fetch, fetch.error)
-            finally:
-                self._drop(fetch)
+                rows += fetch.read_columns(builder)
+            except KafkaError:
+                if not rows:
+                    raise
+                break
+            size += fetch.size
+            self._finish(fetch)
+            self._subscription.consumed(fetch.at, fetch.next_offset, fetch.leader_epoch)
+        return rows
+
+    def _read(self, fetch: CompletedFetch, max_records: int) -> CollectedRecords | None:
+        if self._is_void(fetch):
             return None
         records = self._deserialized(fetch, fetch.read(max_records))
-        if fetch.is_drained:
-            self._drop(fetch)
+        self._finish(fetch)
         if records:
             return CollectedRecords(fetch.at, records, fetch.next_offset, fetch.leader_epoch)
         # Control batches and aborted ones: nothing for the program, but the position moves.
         self._subscription.consumed(fetch.at, fetch.next_offset, fetch.leader_epoch)
         return None
+
+    def _is_void(self, fetch: CompletedFetch) -> bool:
+        """Whether there is nothing to read, be it because an error came instead of records."""
+        if not self._subscription.is_current(fetch.at):
+            self._drop(fetch)
+            return True
+        if fetch.error is None:
+            return False
+        try:
+            self._on_error(fetch, fetch.error)
+        finally:
+            self._drop(fetch)
+        return True
+
+    def _finish(self, fetch: CompletedFetch) -> None:
+        if fetch.is_drained:
+            self._metrics.read(fetch.size)
+            self._drop(fetch)
 
     def _drop(self, fetch: CompletedFetch) -> None:
         self._buffer.remove(fetch)
@@ -103,12 +141,12 @@ class FetchCollector:
         partition = fetch.at.partition
         reset = self._subscription.default_reset
         if not isinstance(error, OffsetOutOfRangeError):
-            self._subscription.retry(fetch.at)
+            self._subscription.retry_any([fetch.at])
             raise error
         topic, number = partition
         what = f"offset {fetch.fetch_offset} of {topic}-{number} is out of range"
         if reset is None:
-            self._subscription.retry(fetch.at)
+            self._subscription.retry_any([fetch.at])
             raise OffsetOutOfRangeError(f"{what}, and auto.offset.reset is none")
         log.warning("%s: going on at the %s", what, reset.name.lower())
         self._subscription.request_reset([partition], reset)

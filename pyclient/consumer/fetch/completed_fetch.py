@@ -12,6 +12,7 @@ from pyclient.consumer.fetch.aborted import AbortedTransactions
 from pyclient.consumer.partition_state import NO_LEADER_EPOCH, PartitionEpoch
 from pyclient.errors import CorruptRecordError, KafkaError
 from pyclient.records.batch import LOG_OVERHEAD, AnyBatch, iter_batches
+from pyclient.records.columns import ColumnsBuilder
 from pyclient.records.legacy import LegacyDecoder
 from pyclient.records.record import ConsumerRecord
 
@@ -119,6 +120,31 @@ class CompletedFetch:
             raise self._failure
         return records
 
+    def read_columns(self, builder: ColumnsBuilder) -> int:
+        """Add all records that are left to Arrow columns; the number of rows added.
+
+        Raises:
+            CorruptRecordError, UnsupportedCodecError: as `read`.
+        """
+        rows = 0
+        from_offset = self.next_offset
+        topic, partition = self.at.partition
+        if self._failure is None:
+            try:
+                while (batch := self._batch or next(self._batches, None)) is not None:
+                    self._batch = batch
+                    rows += builder.add(batch, topic, partition, from_offset=from_offset)
+                    self._reached = batch.next_offset
+                    self.leader_epoch = batch.leader_epoch
+                    self._batch = self._decoder = None
+                    self._unread = []
+                self._is_read = True
+            except KafkaError as error:
+                self._failure = error
+        if self._failure is not None and not rows:
+            raise self._failure
+        return rows
+
     def unread(self, records: list[ConsumerRecord]) -> None:
         """Take back the last of the records that `read` gave; it gives them again."""
         self._unread = records + self._unread
@@ -138,7 +164,7 @@ class CompletedFetch:
         else:
             assert self._batch is not None  # a decoder is one of a batch
             self._reached = self._batch.next_offset
-            self._decoder = None
+            self._batch = self._decoder = None
         return records
 
     def _readable(self, records: memoryview) -> Iterator[AnyBatch]:

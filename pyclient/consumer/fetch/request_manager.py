@@ -17,6 +17,7 @@ from pyclient.consumer.fetch.buffer import FetchBuffer
 from pyclient.consumer.fetch.completed_fetch import CompletedFetch, next_fetch_offset
 from pyclient.consumer.fetch.session import FetchSession, SessionPartition
 from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.partition_state import FetchTarget, PartitionEpoch, PartitionOffsets
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.error_codes import NONE, for_code
@@ -61,6 +62,7 @@ class FetchRequestManager:
         cluster: Cluster,
         backoff: ExponentialBackoff,
         inbox: Inbox,
+        metrics: ConsumerMetrics,
     ) -> None:
         self._options = options
         self._subscription = subscription
@@ -68,14 +70,13 @@ class FetchRequestManager:
         self._cluster = cluster
         self._backoff = backoff
         self._inbox = inbox
+        self._metrics = metrics
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
         self._failures: dict[int, int] = {}  # in a row, by node
         self._rests_until: dict[int | TopicPartition, float] = {}  # after an error
         self._answers = 0
         self._seen: object = None
-        self.fetch_total = 0
-        self.fetched_bytes_total = 0
 
     def is_fetching(self, node: int) -> bool:
         """Whether a fetch is in flight there: whatever is sent behind it may have to wait."""
@@ -90,12 +91,13 @@ class FetchRequestManager:
         if not self._buffer.has_room(self._subscription.resting()):
             return PollResult((), wake_at_ms)  # who takes from the buffer wakes the loop
         self._seen = seen
-        requests = [self._request(node, wanted) for node, wanted in self._by_node().items()]
+        requests = [self._request(node, wanted, now_ms) for node, wanted in self._by_node().items()]
         return PollResult(requests, wake_at_ms)
 
-    def close(self, error: KafkaError) -> None:  # noqa: ARG002  nobody waits for a fetch
-        """Let go of what was fetched."""
+    def close(self, error: KafkaError) -> None:  # noqa: ARG002  the engine tells who asks
+        """Let go of what was fetched, and wake who waits for more."""
         self._buffer.clear()
+        self._inbox.ring()
 
     def _end_rests(self, now_ms: float) -> float:
         """Forget the back-offs that are over; tell when the next one is."""
@@ -127,7 +129,9 @@ class FetchRequestManager:
             self._cluster.request_update()
         return by_node
 
-    def _request(self, node: int, targets: Mapping[TopicPartition, FetchTarget]) -> UnsentRequest:
+    def _request(
+        self, node: int, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
+    ) -> UnsentRequest:
         options, snapshot = self._options, self._cluster.snapshot
         session = self._sessions.get(node)
         if session is None:
@@ -151,12 +155,14 @@ class FetchRequestManager:
             },
         )
         self._in_flight[node] = targets
-        self.fetch_total += 1
-        return UnsentRequest(request, node, partial(self._on_done, session))
+        self._metrics.fetch_sent()
+        return UnsentRequest(request, node, partial(self._on_done, session, now_ms))
 
     # --- answers -----------------------------------------------------------------------------
 
-    def _on_done(self, session: FetchSession, outcome: Outcome, now_ms: float) -> None:
+    def _on_done(
+        self, session: FetchSession, sent_at_ms: float, outcome: Outcome, now_ms: float
+    ) -> None:
         node = session.node
         targets = self._in_flight.pop(node)
         self._answers += 1
@@ -184,6 +190,8 @@ class FetchRequestManager:
                 for one in outcome.node_endpoints
             ]
             self._cluster.update_leaders(leaders, endpoints)
+        size = sum(fetch.size for fetch in completed)
+        self._metrics.fetch_done(size, now_ms - sent_at_ms, now_ms)
         if completed:
             self._buffer.put(completed)
 
@@ -223,7 +231,6 @@ class FetchRequestManager:
         if next_offset == target.fetch_offset:
             # Not a whole batch: the caller's thread will say so. Do not ask for it for ever.
             self._subscription.fail(at)
-        self.fetched_bytes_total += len(records)
         aborted = None
         if self._options.isolation_level == READ_COMMITTED:
             aborted = AbortedTransactions(data.aborted_transactions or ())

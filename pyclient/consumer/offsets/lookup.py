@@ -5,7 +5,7 @@ is up, and that of a starting partition has no end.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TypeAlias
 
@@ -127,7 +127,8 @@ class CommittedOffsetManager:
         if isinstance(found, KafkaError):
             failed = [at for at in partitions if self._subscription.fail(at)]
             if failed:
-                self._inbox.post_error(found, partial(self._retry, failed))
+                retry = partial(self._subscription.retry_any, failed)
+                self._inbox.post_error(found, is_relevant=retry)
             return
         for at in partitions:
             if at.partition in found:
@@ -135,10 +136,6 @@ class CommittedOffsetManager:
                 self._subscription.start_at(at, offset.offset, offset.leader_epoch)
         missing = [at for at in partitions if at.partition not in found]
         start_by_default(self._subscription, missing, self._inbox)
-
-    def _retry(self, partitions: Iterable[PartitionEpoch]) -> None:
-        for at in partitions:
-            self._subscription.retry(at)
 
     # --- the request -------------------------------------------------------------------------
 

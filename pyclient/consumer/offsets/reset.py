@@ -26,12 +26,7 @@ def start_by_default(
         error = NoOffsetForPartitionError(
             f"no offset is committed for {names}, and auto.offset.reset is none"
         )
-        inbox.post_error(error, partial(_retry, subscription, failed))
-
-
-def _retry(subscription: SubscriptionState, partitions: Collection[PartitionEpoch]) -> None:
-    for at in partitions:
-        subscription.retry(at)
+        inbox.post_error(error, is_relevant=partial(subscription.retry_any, failed))
 
 
 class OffsetResetManager:
@@ -85,7 +80,8 @@ class OffsetResetManager:
             found = KafkaError(f"the broker knows neither beginning nor end of {topic}-{number}")
         if isinstance(found, KafkaError):
             if self._subscription.fail(at):
-                self._inbox.post_error(found, partial(_retry, self._subscription, [at]))
+                retry = partial(self._subscription.retry_any, [at])
+                self._inbox.post_error(found, is_relevant=retry)
         else:
             self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
 

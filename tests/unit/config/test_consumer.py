@@ -79,9 +79,7 @@ def test_iteration_ends_never_by_default_and_after_any_time_when_asked() -> None
 @pytest.mark.parametrize(
     ("option", "value", "reason"),
     [
-        ("isolation_level", "read_committed", "transactions are not there yet"),
         ("group_protocol", "consumer", "only the classic group protocol"),
-        ("group_instance_id", "a", "static membership is not there yet"),
         ("client_rack", "a", "followers"),
         ("legacy_iterator", True, "one iterator"),
     ],
@@ -94,3 +92,9 @@ def test_what_does_not_exist_is_refused_by_name(option: str, value: object, reas
 def test_a_deserializer_that_cannot_deserialize_is_refused() -> None:
     with pytest.raises(KafkaConfigurationError, match="an object with deserialize"):
         parse({"value_deserializer": "utf-8"})
+
+
+def test_an_instance_id_needs_a_group() -> None:
+    assert parse({"group_id": "g", "group_instance_id": "a"})["group.instance.id"] == "a"
+    with pytest.raises(KafkaConfigurationError, match="an instance is one of a group"):
+        parse({"group_instance_id": "a"})

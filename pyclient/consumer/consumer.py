@@ -1,0 +1,409 @@
+"""`KafkaConsumer`: read records, with kafka-python's arguments and Kafka's behaviour."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyclient.config import consumer as consumer_config
+from pyclient.consumer.arguments import (
+    check_committable,
+    check_partitions,
+    checked_offset,
+    checked_record_count,
+    checked_topics,
+)
+from pyclient.consumer.partition_state import OffsetReset
+from pyclient.consumer.poll_loop import PollLoop
+from pyclient.consumer.queries import ClusterQueries
+from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
+from pyclient.consumer.use_guard import UseGuard
+from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from pyclient.timers import Deadline
+from pyclient.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pyclient.consumer.pending import Pending
+    from pyclient.net.environment import Environment
+    from pyclient.records.record import ConsumerRecord
+
+_client_ids = itertools.count(1)
+
+
+class KafkaConsumer(ClusterQueries):
+    """Reads records from a Kafka cluster, alone or as a member of a group. For one thread.
+
+        consumer = KafkaConsumer(
+            "orders", group_id="kitchen", bootstrap_servers="localhost:9092"
+        )
+        for record in consumer:
+            print(record.topic, record.partition, record.offset, record.value)
+
+    A thread of the consumer's own fetches ahead and sends heartbeats; decoding, rebalance
+    listeners and callbacks run on the caller's thread, inside `poll` or the loop above. A
+    consumer joins its group by its first poll. Without `group_id` it reads all partitions of its
+    topics and commits nothing.
+
+    The options are kafka-python's and Java's: see docs/configuration.md. Every call may raise
+    IllegalStateError: the consumer is closed, in a forked child, or in use by another thread.
+    """
+
+    def __init__(
+        self, *topics: str, environment: Environment | None = None, **configs: Any
+    ) -> None:
+        """Connect to the cluster, and subscribe to the topics, if any.
+
+        Args:
+            topics: what to read; or use `subscribe` or `assign` later.
+            environment: another world for the client to live in, for tests and simulation.
+            configs: options, as in `group_id="kitchen"` or `**{"group.id": "kitchen"}`.
+
+        Raises:
+            KafkaConfigurationError: an option is unknown, wrong, or contradicts another.
+            NoBrokersAvailable: no broker answered within `bootstrap_timeout_ms`.
+        """
+        self.config = config = consumer_config.parse(configs)
+        names = checked_topics(topics)
+        client_id = config["client.id"] or f"pyclient-consumer-{next(_client_ids)}"
+        super().__init__(
+            PollLoop(config, client_id, environment), UseGuard(), config["default.api.timeout.ms"]
+        )
+        self._subscription = self._core.subscription
+        self._is_closed = False
+        self._iteration_timeout_ms: float = config["consumer.timeout.ms"]
+        self._core.start()
+        if names:
+            self.subscribe(names)
+
+    # --- what to read ------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: str | re.Pattern[str] | None = None,
+        listener: ConsumerRebalanceListener | None = None,
+    ) -> None:
+        """Read topics, or all whose names match a pattern, as the group assigns them.
+
+        Replaces an earlier subscription; the next polls rebalance.
+
+        Args:
+            topics: names.
+            pattern: a regular expression, matched from the start of the name.
+            listener: told of partitions that come and go.
+
+        Raises:
+            IllegalStateError: partitions were assigned by `assign`; call `unsubscribe` first.
+            ValueError: neither topics nor a pattern, or both; not a topic's name.
+        """
+        with self._in_use:
+            self._engine.check_usable("subscribe()")
+            names = checked_topics(topics)
+            if (pattern is None) == (not names):
+                raise ValueError("subscribe() takes topics or a pattern, one of the two")
+            if listener is not None and not isinstance(listener, ConsumerRebalanceListener):
+                raise TypeError("the listener must be a ConsumerRebalanceListener")
+            if pattern is None:
+                self._subscription.subscribe_topics(names, listener)
+            else:
+                self._subscription.subscribe_pattern(re.compile(pattern), listener)
+            self._core.subscribed()
+
+    def subscription(self) -> set[str] | None:
+        """The topics subscribed to, or those that match the pattern; None without either."""
+        if not self._subscription.has_auto_assigned_partitions():
+            return None
+        return set(self._subscription.topics)
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Read these partitions, without a group's say; none means `unsubscribe`.
+
+        Raises:
+            IllegalStateError: topics are subscribed to; call `unsubscribe` first.
+        """
+        with self._in_use:
+            self._engine.check_usable("assign()")
+            check_partitions(partitions)
+            if not partitions:
+                self.unsubscribe()
+                return
+            self._loop.auto_commit_now()
+            self._subscription.assign_from_user(list(partitions))
+            self._loop.iterator.prune()
+            self._core.assigned()
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read now."""
+        return self._subscription.assigned()
+
+    def unsubscribe(self) -> None:
+        """Read nothing any more: commit if that is automatic, and leave the group."""
+        with self._in_use:
+            self._engine.check_usable("unsubscribe()")
+            self._loop.unsubscribe()
+
+    # --- records -----------------------------------------------------------------------------
+
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """The next records, by partition; empty if none came in time.
+
+        Waits for the first records only, and returns what is there then. With auto-commit, a
+        poll commits what earlier polls returned.
+
+        Args:
+            timeout_ms: how long to wait.
+            max_records: the most to return; by default `max_poll_records`.
+
+        Raises:
+            NoOffsetForPartitionError, OffsetOutOfRangeError: there is nowhere to start, and
+                `auto_offset_reset` is none.
+            WakeupError: `wakeup` was called.
+            CorruptRecordError: a batch is damaged; seek past it to go on.
+            GroupAuthorizationError, TopicAuthorizationError: not for this user.
+        """
+        with self._in_use:
+            self._check_subscribed()
+            count = checked_record_count(max_records, self.config["max.poll.records"])
+            found: dict[TopicPartition, list[ConsumerRecord]] = {}
+            for collected in self._loop.poll(timeout_ms, count):
+                partition = collected.at.partition
+                if partition in found:
+                    found[partition] += collected.records
+                else:
+                    found[partition] = collected.records
+            return found
+
+    def poll_arrow(
+        self, timeout_ms: float = 0, max_bytes: int | None = None, headers: bool = False
+    ) -> pa.Table:
+        """The next records as one Arrow table, without an object per record; empty if none came.
+
+        Columns: key, value (bytes: deserializers have no part in this), topic, partition, offset,
+        timestamp, timestamp_type, and headers if asked for. Otherwise as `poll`.
+
+        Args:
+            timeout_ms: how long to wait.
+            max_bytes: stop after so many fetched bytes, always behind a whole fetched piece; by
+                default `fetch_max_bytes`.
+            headers: have a column of headers.
+        """
+        with self._in_use:
+            self._check_subscribed()
+            size = self.config["fetch.max.bytes"] if max_bytes is None else max_bytes
+            return self._loop.poll_arrow(timeout_ms, max(size, 1), headers)
+
+    def __iter__(self) -> KafkaConsumer:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        if self._is_closed:
+            raise StopIteration
+        with self._in_use:
+            record = self._loop.next_record(self._iteration_timeout_ms)
+        if record is None:
+            raise StopIteration
+        return record
+
+    def wakeup(self) -> None:
+        """Have the call that waits, or else the next one, raise WakeupError. Any thread."""
+        self._loop.wakeup()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return no records of these partitions until `resume`; the group does not notice."""
+        with self._in_use:
+            check_partitions(partitions)
+            self._loop.iterator.rewind(partitions)
+            self._subscription.pause(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Return records of these partitions again."""
+        with self._in_use:
+            check_partitions(partitions)
+            self._subscription.resume(partitions)
+            self._engine.wake()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return self._subscription.paused()
+
+    # --- positions ---------------------------------------------------------------------------
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on at an offset.
+
+        Raises:
+            ValueError: the offset is not an integer from 0 on, or the partition not assigned.
+        """
+        with self._in_use:
+            self._check_assigned([partition])
+            self._loop.iterator.rewind([partition])
+            self._subscription.seek(partition, checked_offset(offset))
+            self._engine.wake()
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go on at the first offset there is, of these partitions or of all assigned."""
+        self._seek_to(partitions, OffsetReset.EARLIEST)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go on behind the last record, of these partitions or of all assigned."""
+        self._seek_to(partitions, OffsetReset.LATEST)
+
+    def _seek_to(self, partitions: Collection[TopicPartition], where: OffsetReset) -> None:
+        with self._in_use:
+            wanted = partitions or sorted(self._subscription.assigned())
+            if not wanted:
+                raise ValueError("no partitions are assigned")
+            self._check_assigned(wanted)
+            self._loop.iterator.rewind(wanted)
+            self._subscription.request_reset(wanted, where)
+            self._engine.wake()
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+        """The offset of the next record that `poll` returns; looks it up if need be.
+
+        Raises:
+            IllegalStateError: the partition is not assigned.
+            KafkaTimeoutError: it could not be looked up in time.
+        """
+        with self._in_use:
+            check_partitions([partition])
+            self._loop.iterator.settle()
+            if self._subscription.position(partition) is None:
+                self._subscription.release([partition])
+                self._engine.wake()
+
+            def is_known() -> bool:
+                self._core.inbox.raise_error()
+                return self._subscription.position(partition) is not None
+
+            self._loop.wait_until(is_known, self._deadline(timeout_ms))
+            found = self._subscription.position(partition)
+            if found is None:
+                raise KafkaTimeoutError(f"the position in {partition} was not found in time")
+            return found
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """The offset behind the partition's last record, as of the last fetch."""
+        check_partitions([partition])
+        offsets = self._subscription.offsets(partition)
+        return None if offsets is None else offsets.high_watermark
+
+    # --- commits -----------------------------------------------------------------------------
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Commit offsets to the group, by default the positions, and wait until it is done.
+
+        Raises:
+            CommitFailedError: the group has rebalanced without this consumer.
+            RebalanceInProgressError: go on polling, then commit again.
+            KafkaTimeoutError: it did not happen within `timeout_ms`.
+            IllegalStateError: there is no `group_id`.
+        """
+        with self._in_use:
+            self._loop.commit(self._offsets(offsets), timeout_ms)
+
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        callback: Callable[[Mapping[TopicPartition, OffsetAndMetadata], KafkaError | None], object]
+        | None = None,
+    ) -> Pending[None]:
+        """Commit offsets to the group, by default the positions, without waiting.
+
+        Args:
+            offsets: what to commit.
+            callback: called as callback(offsets, None or the error), in a later poll.
+        """
+        with self._in_use:
+            return self._loop.commit_async(self._offsets(offsets), callback)
+
+    def committed(
+        self,
+        partition: TopicPartition,
+        metadata: bool = False,
+        timeout_ms: float | None = None,
+    ) -> int | OffsetAndMetadata | None:
+        """What the group has committed for a partition; None if nothing.
+
+        Args:
+            partition: any partition, assigned or not.
+            metadata: return OffsetAndMetadata rather than the offset.
+            timeout_ms: by default `default_api_timeout_ms`.
+        """
+        with self._in_use:
+            check_partitions([partition])
+            timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
+            pending = self._core.committed([partition], timeout_ms)
+            found = self._loop.result_of(pending, timeout_ms, "committed()").get(partition)
+            return found if found is None or metadata else found.offset
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """A snapshot of the membership, for a producer's transactions."""
+        return self._core.group_metadata()
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Commit if that is automatic, leave the group, and end. Twice does no harm.
+
+        Args:
+            autocommit: False leaves out the last automatic commit.
+            timeout_ms: how long this may take; by default `request_timeout_ms`.
+        """
+        with self._in_use:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            timeout_ms = self.config["request.timeout.ms"] if timeout_ms is None else timeout_ms
+            try:
+                self._loop.close(autocommit, timeout_ms)
+            finally:
+                for key in ("key.deserializer", "value.deserializer"):
+                    close = getattr(self.config[key], "close", None)
+                    if callable(close):
+                        close()
+
+    def __enter__(self) -> KafkaConsumer:
+        return self
+
+    def __exit__(self, exception_type: object, *exception: object) -> None:
+        # After an error nobody knows whether the last records were dealt with.
+        self.close(autocommit=exception_type is None)
+
+    # --- checks ------------------------------------------------------------------------------
+
+    def _deadline(self, timeout_ms: float | None) -> Deadline:
+        return Deadline(
+            self._engine.clock, self._api_timeout_ms if timeout_ms is None else timeout_ms
+        )
+
+    def _check_subscribed(self) -> None:
+        self._engine.check_usable("poll()")
+        if not self._subscription.has_any():
+            raise IllegalStateError("there is nothing to poll: subscribe() or assign() first")
+
+    def _check_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        check_partitions(partitions)
+        for partition in partitions:
+            if not self._subscription.is_assigned(partition):
+                raise ValueError(f"{partition} is not assigned to this consumer")
+
+    def _offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        self._engine.check_usable("committing")
+        if offsets is None:
+            self._loop.iterator.settle()
+            return self._subscription.positions()
+        check_committable(offsets)
+        return dict(offsets)

@@ -1,0 +1,92 @@
+"""The consumer's figures, under Kafka's names.
+
+Two sets of totals, because two threads count: what the program gets, on the caller's thread, and
+what is fetched, on the I/O thread. Never per record.
+"""
+
+from typing import Final
+
+from pyclient.clock import Clock
+from pyclient.metrics import WindowedTotals
+
+FETCH_GROUP: Final = "consumer-fetch-manager-metrics"
+COORDINATOR_GROUP: Final = "consumer-coordinator-metrics"
+CONSUMER_GROUP: Final = "consumer-metrics"
+
+
+class ConsumerMetrics:
+    """What a consumer counts, and what `KafkaConsumer.metrics` shows."""
+
+    def __init__(self, clock: Clock) -> None:
+        now_ms = clock.monotonic_ms()
+        self._clock = clock
+        self._polled_at_ms = now_ms
+        self._program = WindowedTotals(("records", "bytes", "polls", "poll_gap_ms"), now_ms)
+        self._network = WindowedTotals(("fetches", "answers", "fetch_ms", "bytes"), now_ms)
+
+    # --- the caller's thread -----------------------------------------------------------------
+
+    def polled(self, now_ms: float) -> None:
+        """The program is in `poll`."""
+        gap_ms = now_ms - self._polled_at_ms
+        self._polled_at_ms = now_ms
+        self._program.roll(now_ms)
+        self._program.totals["polls"] += 1
+        self._program.totals["poll_gap_ms"] += gap_ms
+        self._program.maximum("poll_gap_ms", gap_ms)
+
+    def returned(self, records: int) -> None:
+        """The program got records."""
+        self._program.totals["records"] += records
+
+    def read(self, size: int) -> None:
+        """All records of a fetch of so many bytes are the program's."""
+        self._program.totals["bytes"] += size
+
+    # --- the I/O thread ----------------------------------------------------------------------
+
+    def fetch_sent(self) -> None:
+        """A Fetch request is on its way."""
+        self._network.totals["fetches"] += 1
+
+    def fetch_done(self, size: int, latency_ms: float, now_ms: float) -> None:
+        """A Fetch response of so many bytes is here."""
+        self._network.roll(now_ms)
+        self._network.totals["answers"] += 1
+        self._network.totals["bytes"] += size
+        self._network.totals["fetch_ms"] += latency_ms
+        self._network.maximum("bytes", size)
+        self._network.maximum("fetch_ms", latency_ms)
+
+    # --- any thread --------------------------------------------------------------------------
+
+    def snapshot(self, records_lag_max: float) -> dict[str, dict[str, float]]:
+        """All figures but the coordinator's, by group and name."""
+        now_ms = self._clock.monotonic_ms()
+        program, network = self._program, self._network
+        return {
+            FETCH_GROUP: {
+                "records-consumed-rate": program.rate("records", now_ms),
+                "records-consumed-total": program.totals["records"],
+                "bytes-consumed-rate": program.rate("bytes", now_ms),
+                "bytes-consumed-total": program.totals["bytes"],
+                "records-per-request-avg": _ratio(program, "records", network, "answers"),
+                "fetch-rate": network.rate("fetches", now_ms),
+                "fetch-total": network.totals["fetches"],
+                "fetch-size-avg": network.average("bytes", "answers"),
+                "fetch-size-max": network.largest("bytes"),
+                "fetch-latency-avg": network.average("fetch_ms", "answers"),
+                "fetch-latency-max": network.largest("fetch_ms"),
+                "records-lag-max": records_lag_max,
+            },
+            CONSUMER_GROUP: {
+                "last-poll-seconds-ago": (now_ms - self._polled_at_ms) / 1000,
+                "time-between-poll-avg": program.average("poll_gap_ms", "polls"),
+                "time-between-poll-max": program.largest("poll_gap_ms"),
+            },
+        }
+
+
+def _ratio(over: WindowedTotals, sum_name: str, under: WindowedTotals, count_name: str) -> float:
+    count = under.totals[count_name]
+    return over.totals[sum_name] / count if count else float("nan")

@@ -1,0 +1,78 @@
+"""Results that the I/O thread brings and the caller's thread waits for."""
+
+from collections.abc import Callable, Collection
+from typing import Generic, TypeVar
+
+from pyclient.consumer.offsets.list_offsets import FoundOffset
+from pyclient.errors import KafkaError
+from pyclient.types import OffsetAndTimestamp, TopicPartition
+
+Value = TypeVar("Value")
+
+
+class Pending(Generic[Value]):
+    """One result: kafka-python's future, as far as there is something to wait for here.
+
+    The I/O thread completes it once; the order of its stores makes it safe to read without a
+    lock: `is_done` comes last.
+
+    Attributes:
+        is_done: whether it is over.
+        value: the result, None while there is none.
+        exception: why there is none.
+    """
+
+    def __init__(self, on_done: Callable[[], None]) -> None:
+        """`on_done` wakes who waits."""
+        self._on_done = on_done
+        self.value: Value | None = None
+        self.exception: KafkaError | None = None
+        self.is_done = False
+
+    def complete(self, outcome: Value | KafkaError) -> None:
+        """The result is there. The I/O thread, or whoever finds that there will be none."""
+        if isinstance(outcome, KafkaError):
+            self.exception = outcome
+        else:
+            self.value = outcome
+        self.is_done = True
+        self._on_done()
+
+    def succeeded(self) -> bool:
+        """Whether it ended well."""
+        return self.is_done and self.exception is None
+
+    def failed(self) -> bool:
+        """Whether it ended in an error."""
+        return self.is_done and self.exception is not None
+
+    def result(self) -> Value:
+        """The value of what is done.
+
+        Raises:
+            KafkaError: it failed.
+        """
+        if self.exception is not None:
+            raise self.exception
+        return self.value  # type: ignore[return-value]  # a result of None is one, too
+
+
+class PendingOffsets(Pending[dict[TopicPartition, OffsetAndTimestamp | None]]):
+    """The lookups of many partitions as one result; the first error is the result's."""
+
+    def __init__(self, partitions: Collection[TopicPartition], on_done: Callable[[], None]) -> None:
+        super().__init__(on_done)
+        self._missing = set(partitions)
+        self._found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+
+    def add(self, partition: TopicPartition, found: FoundOffset) -> None:
+        """One partition's result. The I/O thread."""
+        if self.is_done:
+            return
+        if isinstance(found, KafkaError):
+            self.complete(found)
+            return
+        self._found[partition] = found
+        self._missing.discard(partition)
+        if not self._missing:
+            self.complete(self._found)
