@@ -77,10 +77,10 @@ class Connection:
         self.setup_began_ms = 0.0
         self.setup_deadline_ms = math.inf
         self.unanswered = 0  # requests in flight that get no response
+        self.failures = 0  # attempts in a row that came to nothing
         self._settings = settings
         self._poller = poller
         self._finished = finished
-        self._failures = 0
         self._resolution: Resolution | None = None
         self._addresses: deque[Address] = deque()
         self._address: Address | None = None
@@ -180,7 +180,7 @@ class Connection:
 
     def _begin_step(self, now_ms: float) -> None:
         self.setup_began_ms = now_ms
-        self.setup_deadline_ms = now_ms + self._settings.setup_timeout.backoff_ms(self._failures)
+        self.setup_deadline_ms = now_ms + self._settings.setup_timeout.backoff_ms(self.failures)
 
     def _greet(self, now_ms: float) -> None:
         """Ask what the broker speaks, in the highest version; it answers any of them."""
@@ -213,7 +213,7 @@ class Connection:
         self.setup_deadline_ms = math.inf
         self.last_used_ms = now_ms
         self.last_failure = None
-        self._failures = 0
+        self.failures = 0
         self._addresses.clear()
         logger.info("Connected to broker %d at %s", self.broker.node_id, self.where)
 
@@ -356,7 +356,7 @@ class Connection:
             self._open_next_address(now_ms)
             return
         self.disconnect(now_ms)
-        self._failures += 1
+        self.failures += 1
         self._fail_queue(failure)  # so that whoever queues can turn to another node
 
     def lose(self, error: KafkaError, now_ms: float) -> None:
@@ -382,7 +382,7 @@ class Connection:
         self._addresses.clear()
         self.setup_deadline_ms = math.inf
         self.muted_until_ms = -math.inf
-        self.retry_at_ms = now_ms + self._settings.reconnect_backoff.backoff_ms(self._failures)
+        self.retry_at_ms = now_ms + self._settings.reconnect_backoff.backoff_ms(self.failures)
 
     def _drop_transport(self) -> None:
         if self.transport is not None:

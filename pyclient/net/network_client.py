@@ -327,7 +327,8 @@ class NetworkClient:
         if not resting:
             return
         next_one = min(resting, key=lambda one: one.retry_at_ms)
-        if next_one.retry_at_ms > now_ms and self._add_bootstrap_servers():
+        all_failed = all(one.failures for one in resting)
+        if all_failed and next_one.retry_at_ms > now_ms and self._add_bootstrap_servers():
             self._reach_any_node(now_ms)
         else:
             self._connect(next_one, now_ms)
