@@ -101,7 +101,7 @@ def run_tool(main_class: str, arguments: Iterable[str], timeout: float = 120) ->
 def dump_log(segment: Path) -> str:
     """Apache Kafka's own reading of a segment: deep iteration over its records."""
     arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
-    return run_tool("kafka.tools.DumpLogSegments", arguments)
+    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments)
 
 
 class ApacheKafka:
