@@ -38,7 +38,8 @@ from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.net.engine import Engine
-from pyclient.net.request_manager import coordinator_connection
+from pyclient.net.request_manager import UnsentRequest, coordinator_connection
+from pyclient.protocol.schema import Message
 from pyclient.serialization import deserializer
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import ConsumerGroupMetadata, TopicPartition
@@ -296,6 +297,21 @@ class ConsumerCore:
                 self._list_offsets.lookup(partition, timestamp, on_found, expires_at_ms)
 
         self.engine.submit(look_up)
+        return pending
+
+    def ask_any(self, request: Message, timeout_ms: float) -> Pending[Message]:
+        """Ask what every broker knows, and not behind a fetch that waits for data."""
+        pending: Pending[Message] = Pending(self.inbox.ring)
+        engine = self.engine
+
+        def send() -> None:
+            nodes = list(engine.metadata.snapshot.brokers)
+            busy = bool(nodes) and all(self._fetches.is_fetching(node) for node in nodes)
+            node = coordinator_connection(engine.entropy.choice(nodes)) if busy else None
+            unsent = UnsentRequest(request, node, lambda o, _: pending.complete(o), timeout_ms)
+            engine.network.send(unsent, engine.clock.monotonic_ms())
+
+        engine.submit(send)
         return pending
 
     def figures(self) -> dict[str, dict[str, float]]:

@@ -79,7 +79,8 @@ class ClusterQueries:
         with self._in_use:
             self._engine.check_usable("looking up topics")
             request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-            response = self._engine.request(request, None, self._api_timeout_ms)
+            pending = self._core.ask_any(request, self._api_timeout_ms)
+            response = self._loop.result_of(pending, self._api_timeout_ms, "a list of topics")
             assert isinstance(response, MetadataResponse)
             return {
                 topic.name: [partition.partition_index for partition in topic.partitions]

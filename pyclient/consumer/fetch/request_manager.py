@@ -3,11 +3,16 @@
 One request per broker at a time, with all partitions that it leads. The next one goes out as soon
 as the answer is here, from where the answer's last batch ends, whether the program has read it or
 not, as long as the fetch buffer has room: so no broker idles because a program is busy.
+
+A broker holds a fetch back until it has data, up to `fetch.max.wait.ms`, and with it all that
+comes behind on the connection. A partition that has to be fetched meanwhile (it was sought, or
+just assigned) does not wait for that: it goes by the second connection, in a request that the
+broker answers at once.
 """
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -28,7 +33,12 @@ from pyclient.errors import (
     UnknownServerError,
     UnsupportedVersionError,
 )
-from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
+from pyclient.net.request_manager import (
+    Outcome,
+    PollResult,
+    UnsentRequest,
+    coordinator_connection,
+)
 from pyclient.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import BrokerMetadata, TopicPartition
@@ -52,7 +62,7 @@ class FetchOptions(NamedTuple):
 
 
 class FetchRequestManager:
-    """Keeps one fetch in flight to every broker that leads a fetchable partition."""
+    """Keeps a fetch in flight to every broker that leads a fetchable partition."""
 
     def __init__(
         self,
@@ -75,6 +85,7 @@ class FetchRequestManager:
         self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
         self._failures: dict[int, int] = {}  # in a row, by node
         self._rests_until: dict[int | TopicPartition, float] = {}  # after an error
+        self._asked_aside: dict[int, set[FetchTarget]] = {}  # since the node's last fetch
         self._answers = 0
         self._seen: object = None
 
@@ -91,7 +102,10 @@ class FetchRequestManager:
         if not self._buffer.has_room(self._subscription.resting()):
             return PollResult((), wake_at_ms)  # who takes from the buffer wakes the loop
         self._seen = seen
-        requests = [self._request(node, wanted, now_ms) for node, wanted in self._by_node().items()]
+        requests = [
+            self._request(connection, targets, now_ms)
+            for connection, targets in self._by_connection().items()
+        ]
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:  # noqa: ARG002  the engine tells who asks
@@ -107,56 +121,72 @@ class FetchRequestManager:
             self._seen = None
         return min(self._rests_until.values(), default=math.inf)
 
-    def _by_node(self) -> dict[int, dict[TopicPartition, FetchTarget]]:
-        """What to fetch now, from each broker that has no fetch in flight."""
+    def _by_connection(self) -> dict[int, dict[TopicPartition, FetchTarget]]:
+        """What to fetch now, on each connection that has no fetch in flight."""
         snapshot = self._cluster.snapshot
-        by_node: dict[int, dict[TopicPartition, FetchTarget]] = {}
+        wanted: dict[int, dict[TopicPartition, FetchTarget]] = {}
         leaderless = False
         for target in self._subscription.fetchable():
-            partition = target.partition
-            leader = snapshot.leader_for_partition(partition)
+            leader = snapshot.leader_for_partition(target.partition)
             if leader is None:
                 leaderless = True
-            elif not (
-                leader in self._in_flight
-                or leader in self._rests_until
-                or partition in self._rests_until
-                # of a former leader, from which the answer may still come
-                or any(partition in targets for targets in self._in_flight.values())
-            ):
-                by_node.setdefault(leader, {})[partition] = target
+            elif target.partition not in self._rests_until and not self._is_asked(target):
+                connection = leader
+                if leader in self._in_flight:
+                    if target in self._asked_aside.setdefault(leader, set()):
+                        continue  # there was nothing: the node's next fetch waits for it
+                    connection = coordinator_connection(leader)
+                if connection not in self._in_flight and connection not in self._rests_until:
+                    wanted.setdefault(connection, {})[target.partition] = target
         if leaderless:
             self._cluster.request_update()
-        return by_node
+        return wanted
+
+    def _is_asked(self, target: FetchTarget) -> bool:
+        """Whether the answer is on its way, be it from a former leader."""
+        return any(
+            (asked := targets.get(target.partition)) is not None and asked.epoch == target.epoch
+            for targets in self._in_flight.values()
+        )
 
     def _request(
-        self, node: int, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
+        self, connection: int, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
     ) -> UnsentRequest:
-        options, snapshot = self._options, self._cluster.snapshot
-        session = self._sessions.get(node)
-        if session is None:
-            session = self._sessions[node] = FetchSession(node, options.use_sessions)
+        options = self._options
+        node = coordinator_connection(connection)
+        is_aside = node in self._in_flight
+        if is_aside:
+            session = FetchSession(connection, enabled=False)
+            self._asked_aside[node].update(targets.values())
+        else:
+            session = self._sessions.setdefault(
+                connection, FetchSession(connection, options.use_sessions)
+            )
+            self._asked_aside.pop(connection, None)
         request = FetchRequest(
-            max_wait_ms=options.max_wait_ms,
+            max_wait_ms=0 if is_aside else options.max_wait_ms,
             min_bytes=options.min_bytes,
             max_bytes=options.max_bytes,
             isolation_level=options.isolation_level,
         )
-        session.fill(
-            request,
-            {
-                partition: SessionPartition(
-                    snapshot.topic_id(partition.topic),
-                    target.fetch_offset,
-                    options.max_partition_bytes,
-                    snapshot.leader_epoch_for_partition(partition),
-                )
-                for partition, target in targets.items()
-            },
-        )
-        self._in_flight[node] = targets
+        session.fill(request, self._session_partitions(targets.values()))
+        self._in_flight[connection] = targets
         self._metrics.fetch_sent()
-        return UnsentRequest(request, node, partial(self._on_done, session, now_ms))
+        return UnsentRequest(request, connection, partial(self._on_done, session, now_ms))
+
+    def _session_partitions(
+        self, targets: Iterable[FetchTarget]
+    ) -> dict[TopicPartition, SessionPartition]:
+        snapshot = self._cluster.snapshot
+        return {
+            partition: SessionPartition(
+                snapshot.topic_id(partition.topic),
+                fetch_offset,
+                self._options.max_partition_bytes,
+                snapshot.leader_epoch_for_partition(partition),
+            )
+            for partition, _, fetch_offset in targets
+        }
 
     # --- answers -----------------------------------------------------------------------------
 
