@@ -87,6 +87,27 @@ BROKER_ROWS: Final = (
         "The most that one fetch request gets, whatever it asks for.",
     ),
     ConfigKey(
+        "group.initial.rebalance.delay.ms",
+        int,
+        0,
+        at_least(0),
+        "How long a new group waits for more members: not at all here, 3000 in Apache Kafka.",
+    ),
+    ConfigKey(
+        "group.max.session.timeout.ms",
+        int,
+        1_800_000,
+        at_least(0),
+        "The longest session timeout that a member may ask for.",
+    ),
+    ConfigKey(
+        "group.min.session.timeout.ms",
+        int,
+        6000,
+        at_least(0),
+        "The shortest session timeout that a member may ask for.",
+    ),
+    ConfigKey(
         "log.retention.check.interval.ms",
         int,
         300_000,
@@ -123,6 +144,13 @@ BROKER_ROWS: Final = (
     ),
     ConfigKey(
         "num.partitions", int, 1, at_least(1), "How many partitions a topic gets that does not say."
+    ),
+    ConfigKey(
+        "offset.metadata.max.bytes",
+        int,
+        4096,
+        at_least(0),
+        "How much text a consumer may leave with a committed offset.",
     ),
     ConfigKey(
         "offsets.topic.num.partitions",

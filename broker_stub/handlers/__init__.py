@@ -17,7 +17,13 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     1: ApiVersionRange(4, 17),  # Fetch
     2: ApiVersionRange(1, 10),  # ListOffsets
     3: ApiVersionRange(0, 12),  # Metadata
+    8: ApiVersionRange(2, 9),  # OffsetCommit
+    9: ApiVersionRange(1, 9),  # OffsetFetch
     10: ApiVersionRange(0, 6),  # FindCoordinator
+    11: ApiVersionRange(0, 9),  # JoinGroup
+    12: ApiVersionRange(0, 4),  # Heartbeat
+    13: ApiVersionRange(0, 5),  # LeaveGroup
+    14: ApiVersionRange(0, 5),  # SyncGroup
     18: ApiVersionRange(0, 4),  # ApiVersions
     19: ApiVersionRange(2, 7),  # CreateTopics
     20: ApiVersionRange(1, 6),  # DeleteTopics
