@@ -10,7 +10,7 @@ import atexit
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
@@ -21,12 +21,15 @@ from broker_stub.metadata.image import Endpoint
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
 from broker_stub.server import Server
+from broker_stub.testing.request_log import RequestLog
 from pyclient.clock import Clock, ManualClock, SystemClock
 from pyclient.entropy import Entropy
 from pyclient.errors import BrokerResponseError, IllegalStateError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from broker_stub.testing.faults import Faults
 
 Result = TypeVar("Result")
 Created: TypeAlias = PlannedTopic | BrokerResponseError
@@ -43,6 +46,9 @@ class Broker:
 
     Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes; `kill`
     and `restart` leave it. With a `ManualClock`, time passes when the test says so.
+
+    Attributes:
+        requests: what clients asked for; see `broker_stub.testing.request_log`.
     """
 
     def __init__(
@@ -73,6 +79,9 @@ class Broker:
         self._temporary: str | None = None
         self._endpoint = Endpoint(_LISTENER, host, port)
         self._run: _Run | None = None
+        self.requests = RequestLog()
+        self._faults: Faults | None = None
+        self._faults_lock = Lock()  # guards the first use of `faults`
 
     @property
     def port(self) -> int:
@@ -93,6 +102,22 @@ class Broker:
         return None if folder is None else Path(folder)
 
     @property
+    def faults(self) -> Faults:
+        """Makes requests fail, late or unanswered; see `broker_stub.testing.faults`.
+
+        Not for the serving thread.
+        """
+        with self._faults_lock:
+            if self._faults is None:
+                # Imported by the first who wants some: the start of a broker should not wait.
+                from broker_stub.testing.faults import Faults
+
+                self._faults = Faults()
+                if self._run is not None:
+                    self._run.call(self._inject_faults)
+            return self._faults
+
+    @property
     def running(self) -> bool:
         """Whether it has been started, and not stopped or killed since."""
         return self._run is not None
@@ -111,7 +136,9 @@ class Broker:
             self._temporary = self._make_temporary_folder()
         folder = self._data_dir or self._temporary
         assert folder is not None
-        self._run = _Run(self._config, folder, self._clock, self._entropy, self._endpoint)
+        self._run = _Run(
+            self._config, folder, self._clock, self._entropy, self._endpoint, self._intercept
+        )
         self._endpoint = self._run.endpoint
         atexit.register(self.stop)
         return self
@@ -172,6 +199,17 @@ class Broker:
         if isinstance(result, BrokerResponseError):
             raise result
 
+    def _intercept(self, node: Node) -> None:
+        node.dispatcher.interceptors.append(self.requests)
+        if self._faults is not None:
+            self._inject_faults(node)
+
+    def _inject_faults(self, node: Node) -> None:
+        from broker_stub.testing.fault_injector import FaultInjector
+
+        assert self._faults is not None
+        node.dispatcher.interceptors.append(FaultInjector(self._faults, node))
+
     def _running(self) -> _Run:
         if self._run is None:
             raise IllegalStateError("the broker does not run")
@@ -201,6 +239,7 @@ class _Run:
         clock: Clock,
         entropy: Entropy,
         endpoint: Endpoint,
+        prepare: Callable[[Node], None],
     ) -> None:
         self._clock = clock
         self._server = Server(clock)
@@ -208,6 +247,7 @@ class _Run:
             (self.endpoint,) = self._server.listen([endpoint])
             self._node = Node(config, data_dir, clock=clock, entropy=entropy, background=self)
             self._node.open([self.endpoint])
+            prepare(self._node)
         except BaseException:
             self._server.stop()
             raise

@@ -42,9 +42,12 @@ class ConnectionContext:
 
 
 class RequestContext:
-    """The circumstances of one request: its header, and the connection it came on."""
+    """The circumstances of one request: its header, and the connection it came on.
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id")
+    `memo` is what the fault injector of a test decided about it.
+    """
+
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "memo")
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
+        self.memo: object = None
 
 
 class Parked(Generic[Answer]):

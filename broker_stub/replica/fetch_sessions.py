@@ -116,6 +116,11 @@ class FetchSessionCache:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def partitions(self, session_id: int) -> list[FetchKey]:
+        """The partitions that a session stands for; none if it is unknown."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.targets)
+
     def plan(self, request: FetchRequest, version: int, now_ms: float) -> FetchPlan:
         """Find out what a request is about, and bring its session up to date.
 

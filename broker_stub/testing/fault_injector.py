@@ -1,0 +1,143 @@
+"""Applies the faults of `broker.faults` to the requests of one node.
+
+What happens to a request is decided when it comes in, and kept in its context until it is
+answered. Serving thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker_stub.dispatch import Intervention, refusal
+from broker_stub.request import RequestContext
+from broker_stub.testing.faults import Cut, Delay, Drop, Fail, Fault, Faults, Target
+from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.registry import ApiVersionRange
+from pyclient.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+    from broker_stub.testing.topic_parts import Part, TopicParts
+
+_CLOSE = Intervention(close=True)
+
+
+class _Hit(NamedTuple):
+    """A fault that is applied to a request, and the parts of the request that it is about."""
+
+    fault: Fault
+    parts: list[Part]
+
+
+class FaultInjector:
+    """The interceptor that makes things go wrong."""
+
+    def __init__(self, faults: Faults, node: Node) -> None:
+        self._faults = faults
+        self._node = node
+
+    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
+        """What is not hidden."""
+        hidden = self._faults.hidden
+        if not hidden:
+            return served
+        left = {key: hidden.get(key, versions) for key, versions in served.items()}
+        return {key: versions for key, versions in left.items() if versions is not None}
+
+    def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
+        """Decide what happens, and do what goes before the side effect."""
+        if not self._faults.standing:
+            return None
+        hits = self._hits(request, context)
+        if not hits:
+            return None
+        context.memo = hits
+        left = request
+        for fault, _ in hits:
+            effect = fault.effect
+            if isinstance(effect, Drop) and not effect.after:
+                return _CLOSE
+            if isinstance(effect, Fail) and not effect.after:
+                if fault.target is None:
+                    return _answer(request, effect.error)
+                left = self._parts(fault).without(left, fault.target)
+        return Intervention(request=left)
+
+    def on_response(
+        self, request: Message, response: Message | None, context: RequestContext
+    ) -> Intervention | None:
+        """Do what goes behind the side effect."""
+        hits, context.memo = context.memo, None
+        if not isinstance(hits, list):
+            return None
+        delay_ms = 0.0
+        cut_after_bytes = None
+        for fault, parts in hits:
+            effect = fault.effect
+            if isinstance(effect, Delay):
+                delay_ms += effect.milliseconds
+            elif isinstance(effect, Cut):
+                cut_after_bytes = effect.after_bytes
+            elif isinstance(effect, Drop):
+                return _CLOSE
+            elif fault.target is not None:
+                if response is None:
+                    return _CLOSE  # acks=0: the only way left to tell
+                self._parts(fault).fail(response, fault.target, parts, effect.error)
+            elif effect.after:
+                answer = _answer(request, effect.error)
+                if answer.close:
+                    return answer
+                response = answer.response
+        return Intervention(response=response, delay_ms=delay_ms, cut_after_bytes=cut_after_bytes)
+
+    def _hits(self, request: Message, context: RequestContext) -> list[_Hit]:
+        hits: list[_Hit] = []
+        taken: set[Target | None] = set()
+        for fault in self._faults.standing:
+            if fault.api_key != context.api_key:
+                continue
+            if fault.client_id not in (None, context.client_id):
+                continue
+            parts: list[Part] | None = []
+            if fault.target is not None:
+                parts = self._parts(fault).find(request, fault.target)
+            if parts is None or not fault.when.wants():
+                continue
+            if not isinstance(fault.effect, Delay):
+                if not _is_free(fault, taken):
+                    continue
+                taken.add(fault.target if isinstance(fault.effect, Fail) else None)
+            fault.when.took()
+            fault.hits += 1
+            hits.append(_Hit(fault, parts))
+            if fault.when.spent:
+                self._faults.discard(fault)
+        return hits
+
+    def _parts(self, fault: Fault) -> TopicParts:
+        from broker_stub.testing.topic_parts import topic_parts  # no broker's start waits for it
+
+        return topic_parts(self._node, fault.api_key)
+
+
+def _is_free(fault: Fault, taken: set[Target | None]) -> bool:
+    """Whether no fault before this one has the request, or the same part of it."""
+    if not taken:
+        return True
+    if not isinstance(fault.effect, Fail) or fault.target is None or None in taken:
+        return False
+    topic, partition = fault.target
+    return not any(
+        one is not None
+        and one.topic == topic
+        and (partition is None or one.partition in (None, partition))
+        for one in taken
+    )
+
+
+def _answer(request: Message, error: BrokerResponseError) -> Intervention:
+    refused = refusal(request, error)
+    # Where no answer is awaited, hanging up is the only way left to tell.
+    return _CLOSE if refused is None else Intervention(response=refused)

@@ -1,0 +1,144 @@
+"""`broker.requests`: what came in, counted for ever and kept for a while.
+
+Counts are exact. Of the requests themselves the last `KEPT` are kept, fewer if they are large,
+and without their records: of a record batch only its header stays (61 bytes: producer id,
+sequence, record count). The serving thread writes, a test's threads read; both take `_lock`, and
+nothing is called under it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from functools import cache
+from threading import Lock
+from typing import Any, Final, Generic, TypeVar, cast
+
+from broker_stub.request import RequestContext
+from broker_stub.testing.struct_copy import changed
+from pyclient.protocol.primitives import BYTES, ArrayType
+from pyclient.protocol.registry import ApiVersionRange
+from pyclient.protocol.schema import Message, Struct
+from pyclient.records.batch import HEADER_SIZE
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+KEPT: Final = 1000
+KEPT_WEIGHT: Final = 200_000
+"""The most that is kept, roughly in tens of bytes: a fetch of 1,000 partitions weighs 1,000."""
+_PRODUCE: Final = 0
+_BYTES_PER_WEIGHT: Final = 100
+
+
+class ReceivedRequest(Generic[AnyMessage]):
+    """One request, and the circumstances it came in."""
+
+    __slots__ = ("api_version", "client_id", "connection_id", "message", "weight")
+
+    def __init__(
+        self, message: AnyMessage, api_version: int, client_id: str | None, connection_id: str
+    ) -> None:
+        self.message = message
+        self.api_version = api_version
+        self.client_id = client_id
+        self.connection_id = connection_id
+        self.weight = _weight(message)
+
+    def __repr__(self) -> str:
+        return (
+            f"<v{self.api_version} of {self.client_id} on {self.connection_id}: {self.message!r}>"
+        )
+
+
+class RequestLog:
+    """The requests of one broker, over its restarts. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[type[Message]] = Counter()
+        self._received: deque[ReceivedRequest[Message]] = deque()
+        self._weight = 0
+
+    def count(self, api: type[Message] | None = None) -> int:
+        """How many requests of an API came in, or of all, since the start or `clear`."""
+        with self._lock:
+            return self._counts.total() if api is None else self._counts[api]
+
+    def of(self, api: type[AnyMessage]) -> list[AnyMessage]:
+        """The requests of an API, oldest first, so far as they are kept."""
+        return [one.message for one in self.received(api)]
+
+    def received(self, api: type[AnyMessage]) -> list[ReceivedRequest[AnyMessage]]:
+        """The same with their circumstances: version, client, connection."""
+        with self._lock:
+            found = [one for one in self._received if type(one.message) is api]
+        return cast("list[ReceivedRequest[AnyMessage]]", found)
+
+    def clear(self) -> None:
+        """Forget all, and count from 0 again."""
+        with self._lock:
+            self._counts.clear()
+            self._received.clear()
+            self._weight = 0
+
+    # -- the interceptor ---------------------------------------------------------------------
+
+    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
+        """Everything."""
+        return served
+
+    def on_request(self, request: Message, context: RequestContext) -> None:
+        """Count it and keep it."""
+        kept = _without_records(request) if context.api_key == _PRODUCE else request
+        received = ReceivedRequest(
+            kept, context.api_version, context.client_id, context.connection.connection_id
+        )
+        with self._lock:
+            self._counts[type(request)] += 1
+            self._received.append(received)
+            self._weight += received.weight
+            while len(self._received) > KEPT or self._weight > KEPT_WEIGHT:
+                self._weight -= self._received.popleft().weight
+
+    def on_response(
+        self, request: Message, response: Message | None, context: RequestContext
+    ) -> None:
+        """Not of interest."""
+
+
+def _without_records(request: Any) -> Message:
+    """A copy of a produce request that does not hold on to the receive buffer."""
+    topics = []
+    for topic in request.topic_data:
+        partitions = [
+            changed(one, records=None if one.records is None else bytes(one.records[:HEADER_SIZE]))
+            for one in topic.partition_data
+        ]
+        topics.append(changed(topic, partition_data=partitions))
+    copy: Message = changed(request, topic_data=topics)
+    return copy
+
+
+def _weight(struct: Struct) -> int:
+    weight = 1
+    for name, is_bytes in _of_any_length(type(struct)):
+        value = getattr(struct, name)
+        if not value:
+            continue
+        if is_bytes:
+            weight += len(value) // _BYTES_PER_WEIGHT
+        elif isinstance(value[0], Struct):
+            weight += sum(map(_weight, value))
+        else:
+            weight += len(value)
+    return weight
+
+
+@cache
+def _of_any_length(owner: type[Struct]) -> tuple[tuple[str, bool], ...]:
+    """The fields that make one struct heavier than another: lists, and bytes."""
+    return tuple(
+        (one.name, one.type is BYTES)
+        for one in owner.fields
+        if one.type is BYTES or isinstance(one.type, ArrayType)
+    )

@@ -1,0 +1,73 @@
+"""Where requests and responses name topics and partitions: one row per API.
+
+What is not in the table can be failed as a whole only. No state; any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Place(NamedTuple):
+    """Names of fields: those that lead to the topics, and what a topic and its partitions have."""
+
+    path: tuple[str, ...]
+    topic: str = "name"
+    partitions: str | None = "partitions"
+    number: str | None = "partition_index"
+    """None where the partitions are bare numbers."""
+
+
+class Layout(NamedTuple):
+    """Where one API has its topics and partitions; some APIs have two forms."""
+
+    requests: tuple[Place, ...]
+    responses: tuple[Place, ...]
+    blank: Mapping[str, object] = {}
+    """What a failed partition or topic says, where it is not the declared default."""
+    topic_fails_alone: bool = False
+    """A fault for a whole topic is the topic's own error, not one of each of its partitions."""
+    only_reads: bool = False
+    """There is no side effect to keep from happening."""
+
+
+FETCH: Final = 1
+_TOPICS: Final = ("topics",)
+_GROUPS: Final = ("groups", "topics")
+
+LAYOUTS: Final[Mapping[int, Layout]] = {
+    0: Layout(  # Produce
+        (Place(("topic_data",), partitions="partition_data", number="index"),),
+        (Place(("responses",), partitions="partition_responses", number="index"),),
+        blank={"base_offset": -1},
+    ),
+    FETCH: Layout(
+        (Place(_TOPICS, topic="topic", number="partition"),),
+        (Place(("responses",), topic="topic"),),
+        blank={"high_watermark": -1, "aborted_transactions": None, "records": b""},
+    ),
+    2: Layout((Place(_TOPICS),), (Place(_TOPICS),), only_reads=True),  # ListOffsets
+    3: Layout(  # Metadata
+        (Place(_TOPICS, partitions=None),),
+        (Place(_TOPICS),),
+        blank={"leader_id": -1},
+        topic_fails_alone=True,
+    ),
+    8: Layout((Place(_TOPICS),), (Place(_TOPICS),)),  # OffsetCommit
+    9: Layout(  # OffsetFetch
+        (
+            Place(_TOPICS, partitions="partition_indexes", number=None),
+            Place(_GROUPS, partitions="partition_indexes", number=None),
+        ),
+        (Place(_TOPICS), Place(_GROUPS)),
+        blank={"committed_offset": -1, "metadata": ""},
+        only_reads=True,
+    ),
+    19: Layout(  # CreateTopics
+        (Place(_TOPICS, partitions=None),),
+        (Place(_TOPICS, partitions=None),),
+        blank={"configs": None},
+        topic_fails_alone=True,
+    ),
+}

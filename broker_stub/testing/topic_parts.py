@@ -1,0 +1,225 @@
+"""The parts of a request and its response that are about one topic, or one partition of it.
+
+A part can be taken out of a request, so that nothing happens to it, and can be failed in a
+response, whether it is in there or not. Topics named by id are looked up in the cluster's image.
+Where an API has its topics is in `topic_layouts`. Serving thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker_stub.handlers._errors import message_of
+from broker_stub.testing.faults import Target
+from broker_stub.testing.struct_copy import changed
+from broker_stub.testing.topic_layouts import FETCH, LAYOUTS, Place
+from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.primitives import ZERO_UUID, ArrayType, StructType
+from pyclient.protocol.registry import response_class
+from pyclient.protocol.schema import Message, Struct
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+class Part(NamedTuple):
+    """A topic as its request names it, and a partition of it if the request has any."""
+
+    name: str | None
+    topic_id: bytes
+    partition: int | None
+
+
+def topic_parts(node: Node, api_key: int) -> TopicParts:
+    """What there is to fail one by one in an API."""
+    return FetchParts(node, api_key) if api_key == FETCH else TopicParts(node, api_key)
+
+
+class TopicParts:
+    """The parts of one API's requests and responses that a target stands for."""
+
+    def __init__(self, node: Node, api_key: int) -> None:
+        self._node = node
+        self._response_class = response_class(api_key)
+        self._layout = LAYOUTS[api_key]
+
+    def find(self, request: Any, target: Target) -> list[Part] | None:
+        """The parts of a request that are hit; None if it is not about the target.
+
+        A request for all there is has no such parts, and is about every topic.
+        """
+        parts: list[Part] = []
+        for place in self._layout.requests:
+            for topics in _lists(request, place.path):
+                if topics is None:
+                    return []
+                for topic in topics:
+                    if self._name(topic, place) == target.topic:
+                        parts += _parts(topic, place, target)
+        return parts or None
+
+    def without(self, request: Any, target: Target) -> Message:
+        """The request as it would be if nobody had asked for the target."""
+        (place, *_) = self._layout.requests
+        topics = getattr(request, place.path[0])
+        nothing_to_take = target.partition is not None and place.partitions is None
+        if topics is None or nothing_to_take or self._layout.only_reads:
+            return request  # type: ignore[no-any-return]
+        kept = []
+        for topic in topics:
+            if self._name(topic, place) != target.topic:
+                kept.append(topic)
+            elif place.partitions is not None and target.partition is not None:
+                partitions = getattr(topic, place.partitions)
+                others = [one for one in partitions if _index(one, place) != target.partition]
+                if others:
+                    kept.append(changed(topic, **{place.partitions: others}))
+        return changed(request, **{place.path[0]: kept})  # type: ignore[no-any-return]
+
+    def fail(
+        self, response: Message, target: Target, parts: list[Part], error: BrokerResponseError
+    ) -> None:
+        """Put the error into the target's part of a response, and into no other.
+
+        `parts` are those that `find` found: the response may not have them, and gets them.
+        """
+        missing = {part.partition: part for part in parts}
+        for place in self._layout.responses:
+            for topics in _lists(response, place.path):
+                for position, topic in enumerate(topics):
+                    if self._name(topic, place) == target.topic:
+                        topics[position] = self._failed_topic(topic, place, target, error, missing)
+        if not self._layout.only_reads:
+            for part in missing.values():
+                self._add(response, part, target, error)
+
+    def _failed_topic(
+        self,
+        topic: Struct,
+        place: Place,
+        target: Target,
+        error: BrokerResponseError,
+        missing: dict[int | None, Part],
+    ) -> Struct:
+        """The topic's part of a response with the error in it; what is found is not missing."""
+        missing.pop(None, None)
+        if target.partition is None and self._layout.topic_fails_alone:
+            return self._failed(type(topic), {place.topic: target.topic}, error)
+        assert place.partitions is not None
+        partitions = getattr(topic, place.partitions)
+        for position, partition in enumerate(partitions):
+            index = _index(partition, place)
+            if target.partition in (None, index):
+                missing.pop(index, None)
+                partitions[position] = self._failed(type(partition), {place.number: index}, error)
+        return topic
+
+    def _add(
+        self, response: Message, part: Part, target: Target, error: BrokerResponseError
+    ) -> None:
+        """Fail what the response does not speak of."""
+        (place, *_) = self._layout.responses
+        topic_class = _element(self._response_class, place.path[0])
+        identity = {place.topic: part.name, "topic_id": part.topic_id}
+        (topics,) = _lists(response, place.path)
+        if part.partition is None:
+            topics.append(self._failed(topic_class, identity, error))
+            return
+        assert place.partitions is not None
+        found = (one for one in topics if self._name(one, place) == target.topic)
+        topic = next(found, None)
+        if topic is None:
+            topic = topic_class(**_declared(topic_class, identity))
+            topics.append(topic)
+        partition_class = _element(topic_class, place.partitions)
+        failed = self._failed(partition_class, {place.number: part.partition}, error)
+        getattr(topic, place.partitions).append(failed)
+
+    def _failed(
+        self,
+        owner: type[Struct],
+        identity: Mapping[Any, object],
+        error: BrokerResponseError,
+    ) -> Struct:
+        """A topic's or a partition's part of a response that says nothing but the error."""
+        facts = {"error_code": error.code, "error_message": message_of(error)}
+        return owner(**_declared(owner, {**self._layout.blank, **identity, **facts}))
+
+    def _name(self, topic: Struct, place: Place) -> str | None:
+        topic_id = getattr(topic, "topic_id", ZERO_UUID)
+        return self._resolved(getattr(topic, place.topic), topic_id)
+
+    def _resolved(self, name: str | None, topic_id: bytes) -> str | None:
+        if name:
+            return name
+        image = self._node.image.topic_by_id(topic_id)
+        return None if image is None else image.name
+
+
+class FetchParts(TopicParts):
+    """A fetch is also about the partitions that its session remembers."""
+
+    def find(self, request: Any, target: Target) -> list[Part] | None:
+        """The partitions that the request names, and those that it need not name again."""
+        parts = super().find(request, target) or []
+        if request.session_epoch > 0:
+            parts += self._remembered(request, target)
+        return parts or None
+
+    def _remembered(self, request: Any, target: Target) -> Iterator[Part]:
+        forgotten = {
+            (topic.topic_id, topic.topic, partition)
+            for topic in request.forgotten_topics_data
+            for partition in topic.partitions
+        }
+        for key in self._node.fetch_sessions.partitions(request.session_id):
+            topic_id, name, partition = key
+            named = self._resolved(name, topic_id) == target.topic
+            if named and target.partition in (None, partition) and key not in forgotten:
+                yield Part(name, topic_id, partition)
+
+    def without(self, request: Any, target: Target) -> Message:  # noqa: ARG002
+        """The request as it is, or its session would never hear of the partition.
+
+        But without a wait: the error is there at once, and the others come with it.
+        """
+        return changed(request, max_wait_ms=0)  # type: ignore[no-any-return]
+
+
+def _parts(topic: Struct, place: Place, target: Target) -> Iterator[Part]:
+    name, topic_id = getattr(topic, place.topic), getattr(topic, "topic_id", ZERO_UUID)
+    if place.partitions is None:
+        yield Part(name, topic_id, None)
+        return
+    for partition in getattr(topic, place.partitions):
+        index = _index(partition, place)
+        if target.partition in (None, index):
+            yield Part(name, topic_id, index)
+
+
+def _index(partition: Any, place: Place) -> int:
+    index: int = partition if place.number is None else getattr(partition, place.number)
+    return index
+
+
+def _lists(message: Message, path: tuple[str, ...]) -> list[Any]:
+    """The lists at the end of a path."""
+    holders: list[Any] = [message]
+    for attribute in path[:-1]:
+        holders = [inner for holder in holders for inner in getattr(holder, attribute)]
+    return [getattr(holder, path[-1]) for holder in holders]
+
+
+def _element(owner: type[Struct], attribute: str) -> type[Struct]:
+    """The class of the structs in a declared list."""
+    (declared,) = (one.type for one in owner.fields if one.name == attribute)
+    assert isinstance(declared, ArrayType)
+    assert isinstance(declared.element, StructType)
+    return declared.element.struct
+
+
+def _declared(owner: type[Struct], values: Mapping[Any, object]) -> dict[str, Any]:
+    """Those of the values that the struct has fields for."""
+    names = {one.name for one in owner.fields}
+    return {name: value for name, value in values.items() if name in names}
