@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyclient.config import consumer as consumer_config
@@ -73,7 +73,6 @@ class KafkaConsumer(ClusterQueries):
             PollLoop(config, client_id, environment), UseGuard(), config["default.api.timeout.ms"]
         )
         self._subscription = self._core.subscription
-        self._is_closed = False
         self._iteration_timeout_ms: float = config["consumer.timeout.ms"]
         self._core.start()
         if names:
@@ -198,12 +197,10 @@ class KafkaConsumer(ClusterQueries):
             size = self.config["fetch.max.bytes"] if max_bytes is None else max_bytes
             return self._loop.poll_arrow(timeout_ms, max(size, 1), headers)
 
-    def __iter__(self) -> KafkaConsumer:
-        return self
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return self._loop.iterate(self._in_use, self._iteration_timeout_ms)
 
     def __next__(self) -> ConsumerRecord:
-        if self._is_closed:
-            raise StopIteration
         with self._in_use:
             record = self._loop.next_record(self._iteration_timeout_ms)
         if record is None:
@@ -361,9 +358,8 @@ class KafkaConsumer(ClusterQueries):
             timeout_ms: how long this may take; by default `request_timeout_ms`.
         """
         with self._in_use:
-            if self._is_closed:
+            if self._loop.is_closed:
                 return
-            self._is_closed = True
             timeout_ms = self.config["request.timeout.ms"] if timeout_ms is None else timeout_ms
             try:
                 self._loop.close(autocommit, timeout_ms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyclient.consumer.fetch.collector import CollectedRecords
     from pyclient.consumer.offsets.commit import Offsets
     from pyclient.consumer.pending import Pending
+    from pyclient.consumer.use_guard import UseGuard
     from pyclient.net.environment import Environment
     from pyclient.records.record import ConsumerRecord
 
@@ -45,6 +46,7 @@ class PollLoop:
     Attributes:
         core: the parts on the engine.
         iterator: what iteration has not handed out yet.
+        is_closed: whether `close` was called.
     """
 
     def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
@@ -66,6 +68,7 @@ class PollLoop:
         self._attention_ms: float = config["max.poll.interval.ms"] / 3
         self._attention_at_ms = -math.inf
         self._is_woken = False
+        self.is_closed = False
 
     # --- records -----------------------------------------------------------------------------
 
@@ -101,10 +104,8 @@ class PollLoop:
 
     def next_record(self, timeout_ms: float) -> ConsumerRecord | None:
         """The next record of an iteration; None if none comes in time."""
-        if self.core.inbox.is_empty and self._clock.monotonic_ms() < self._attention_at_ms:
-            record = self.iterator.take()
-            if record is not None:
-                return record
+        if self.is_closed:
+            return None
         deadline = Deadline(self._clock, timeout_ms)
         self.core.metrics.polled(self._clock.monotonic_ms())
         while True:
@@ -121,6 +122,22 @@ class PollLoop:
                 self.iterator.feed(collected)
             elif not self._wait(deadline):
                 return None
+
+    def iterate(self, in_use: UseGuard, timeout_ms: float) -> Iterator[ConsumerRecord]:
+        """All records, one by one, until none comes in time."""
+        inbox, take, now_ms = self.core.inbox, self.iterator.take, self._clock.monotonic_ms
+        while True:
+            with in_use:
+                record = self.next_record(timeout_ms)
+            if record is None:
+                return
+            yield record
+            # Then the rest of its batch, with a look at what is due in between, and no more.
+            while inbox.is_empty and now_ms() < self._attention_at_ms:
+                record = take()
+                if record is None:
+                    break
+                yield record
 
     def _attend(self) -> None:
         """Do what is due besides records."""
@@ -256,6 +273,7 @@ class PollLoop:
     def close(self, autocommit: bool, timeout_ms: float) -> None:
         """Commit, leave the group, and end, within the time."""
         core = self.core
+        self.is_closed = True
         deadline = Deadline(self._clock, timeout_ms)
         if not autocommit:
             self._auto_commit = None
