@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,32 +12,11 @@ import pytest
 from broker_stub import Broker
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.integration.broker_stub.raw_client import RawClient
-
-ROOT = Path(__file__).parents[3]
+from tests.support.server_process import ROOT, ServerProcess
 
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "broker_stub", *map(str, arguments)]
-
-
-@contextmanager
-def server(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    process = subprocess.Popen(
-        command("--port", "0", *arguments),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.fullmatch(r"broker_stub listening on 127\.0\.0\.1:(\d+)\n", line)
-        assert found, line or process.communicate()[1]
-        yield process, int(found[1])
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def partitions_of(port: int, topic: str) -> int:
@@ -51,28 +27,26 @@ def partitions_of(port: int, topic: str) -> int:
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(tmp_path, stop):
-    with server("--data-dir", tmp_path) as (process, port):
-        assert partitions_of(port, "orders") == 1
-        process.send_signal(stop)
-        assert process.wait(20) == 0
+    with ServerProcess("--data-dir", tmp_path) as server:
+        assert partitions_of(server.port, "orders") == 1
+        assert server.signal(stop) == 0
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
 def test_what_was_kept_is_there_again_after_kill_9(tmp_path):
-    with server("--data-dir", tmp_path, "--config", "num.partitions=3") as (process, port):
-        partitions_of(port, "orders")
-        process.kill()
-        process.wait(20)
-    with server("--data-dir", tmp_path) as (_, port):
-        assert partitions_of(port, "orders") == 3
+    with ServerProcess("--data-dir", tmp_path, "--config", "num.partitions=3") as server:
+        partitions_of(server.port, "orders")
+        server.kill()
+    with ServerProcess("--data-dir", tmp_path) as server:
+        assert partitions_of(server.port, "orders") == 3
 
 
 def test_options_come_from_a_file_and_the_command_line_goes_before_it(tmp_path):
     properties = tmp_path / "server.properties"
     properties.write_text("# a comment\nnum.partitions = 2\n\nnode.id=7\n")
-    with server("--properties", properties, "--config", "num.partitions=4") as (_, port):
-        assert partitions_of(port, "orders") == 4
-        with RawClient(port) as client:
+    with ServerProcess("--properties", properties, "--config", "num.partitions=4") as server:
+        assert partitions_of(server.port, "orders") == 4
+        with RawClient(server.port) as client:
             assert client.ask(MetadataRequest(topics=None), 9).brokers[0].node_id == 7
 
 

@@ -1,0 +1,67 @@
+"""`python -m broker_stub` as a process: on one port and one folder, through any number of lives."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).parents[2]
+
+
+class ServerProcess:
+    """A broker that can be killed for real."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self._arguments = [str(argument) for argument in arguments]
+        self._process: subprocess.Popen[str] | None = None
+        self.port = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> Self:
+        """Start, on the same port as before, and return once it serves."""
+        command = [sys.executable, "-m", "broker_stub", "--port", str(self.port)]
+        self._process = subprocess.Popen(
+            [*command, *self._arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        found = re.fullmatch(r"broker_stub listening on 127\.0\.0\.1:(\d+)\n", line)
+        if found is None:
+            raise AssertionError(line or self._process.communicate()[1])
+        self.port = int(found[1])
+        return self
+
+    def signal(self, number: int) -> int:
+        """Send a signal, and wait for the end; the exit code."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process.wait(30)
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
