@@ -27,7 +27,8 @@ def recover_producers(
     for offset in snapshots:
         if offset not in kept:
             _unlink_snapshot(log.folder, offset)
-    _replay(log.producer_state, segments, snapshot_offset)
+    if snapshot_offset < end_offset:
+        _replay(log.producer_state, segments, snapshot_offset)
 
 
 def _load_newest(log: PartitionLog, snapshots: Sequence[int]) -> int:
