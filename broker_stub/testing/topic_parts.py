@@ -8,11 +8,10 @@ Where an API has its topics is in `topic_layouts`. Serving thread only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker_stub.handlers._errors import message_of
 from broker_stub.testing.faults import Target
-from broker_stub.testing.struct_copy import changed
 from broker_stub.testing.topic_layouts import FETCH, LAYOUTS, Place
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.primitives import ZERO_UUID, ArrayType, StructType
@@ -21,6 +20,8 @@ from pyclient.protocol.schema import Message, Struct
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
+
+AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
 
 class Part(NamedTuple):
@@ -74,8 +75,8 @@ class TopicParts:
                 partitions = getattr(topic, place.partitions)
                 others = [one for one in partitions if _index(one, place) != target.partition]
                 if others:
-                    kept.append(changed(topic, **{place.partitions: others}))
-        return changed(request, **{place.path[0]: kept})  # type: ignore[no-any-return]
+                    kept.append(_changed(topic, **{place.partitions: others}))
+        return _changed(request, **{place.path[0]: kept})  # type: ignore[no-any-return]
 
     def fail(
         self, response: Message, target: Target, parts: list[Part], error: BrokerResponseError
@@ -184,7 +185,15 @@ class FetchParts(TopicParts):
 
         But without a wait: the error is there at once, and the others come with it.
         """
-        return changed(request, max_wait_ms=0)  # type: ignore[no-any-return]
+        return _changed(request, max_wait_ms=0)  # type: ignore[no-any-return]
+
+
+def _changed(struct: AnyStruct, **changes: object) -> AnyStruct:
+    """A copy with other values in some fields; the rest is shared."""
+    values = {one.name: getattr(struct, one.name) for one in type(struct).fields}
+    copy = type(struct)(**{**values, **changes})
+    copy.unknown_tagged_fields = struct.unknown_tagged_fields
+    return copy
 
 
 def _parts(topic: Struct, place: Place, target: Target) -> Iterator[Part]:
