@@ -39,7 +39,12 @@ def handle(
     """Find the coordinators."""
     if request.key_type != _GROUP:
         kind = _KEY_TYPES.get(request.key_type, f"keys of type {request.key_type}")
-        raise UnsupportedVersionError(f"this broker has no coordinator for {kind}")
+        unserved = UnsupportedVersionError(f"this broker has no coordinator for {kind}")
+        if context.api_version < _MANY_FROM:
+            raise unserved
+        return FindCoordinatorResponse(
+            coordinators=[_failed(key, unserved) for key in request.coordinator_keys]
+        )
     topic = node.image.topic(CONSUMER_OFFSETS)
     if topic is not None:
         return _found(node, request, context, topic)

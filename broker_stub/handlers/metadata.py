@@ -72,10 +72,10 @@ def handle(
 
 def refuse(request: MetadataRequest, error: BrokerResponseError) -> MetadataResponse:
     """Fail every topic that was named."""
-    return MetadataResponse(
-        topics=[_failed(topic, error) for topic in request.topics or ()],
-        error_code=error.code,
-    )
+    topics = [_failed(topic, error) for topic in request.topics or ()]
+    for topic in topics:
+        topic.name = topic.name or ""  # null has a place in a response from version 12 on only
+    return MetadataResponse(topics=topics, error_code=error.code)
 
 
 def _creatable(
