@@ -8,7 +8,7 @@ answers session id 0, and the client goes on with full requests. Serving thread 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyclient.entropy import Entropy
 from pyclient.error_codes import (
@@ -16,8 +16,10 @@ from pyclient.error_codes import (
     FetchSessionTopicIdError,
     InvalidFetchSessionEpochError,
 )
-from pyclient.protocol.messages.fetch import FetchRequest, PartitionData
 from pyclient.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from pyclient.protocol.messages.fetch import FetchRequest, PartitionData
 
 NO_SESSION: Final = 0
 _INITIAL_EPOCH: Final = 0
