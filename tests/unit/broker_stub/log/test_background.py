@@ -1,3 +1,5 @@
+"""The background thread: tasks in order, woken by the logs' work and by a moved clock."""
+
 import threading
 
 from broker_stub.log.background import BackgroundThread

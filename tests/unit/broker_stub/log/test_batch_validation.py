@@ -1,3 +1,5 @@
+"""What a batch must be before it is written; every rule, kept and broken."""
+
 import pytest
 
 from broker_stub.log.append_info import AppendOrigin

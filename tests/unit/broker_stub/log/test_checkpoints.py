@@ -1,3 +1,5 @@
+"""Checkpoint files: Kafka's text, and damage that is named."""
+
 import os
 
 import pytest

@@ -1,3 +1,5 @@
+"""Retries are written once: over five batches, epochs, restarts and crashes."""
+
 import os
 
 import pytest

@@ -1,3 +1,5 @@
+"""The sparse indexes: Kafka's bytes, lookups over file and memory, when they are full."""
+
 from pathlib import Path
 
 import pytest

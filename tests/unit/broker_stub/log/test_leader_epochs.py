@@ -1,3 +1,5 @@
+"""Which leader wrote which stretch, as OffsetForLeaderEpoch asks it."""
+
 import pytest
 
 from broker_stub.log.leader_epochs import LeaderEpochs

@@ -1,3 +1,5 @@
+"""A topic's options about its log: Kafka's defaults and rules."""
+
 import pytest
 
 from broker_stub.log.log_config import (

@@ -1,3 +1,5 @@
+"""The root of a data folder: its owner, its lock, the mark of a clean stop."""
+
 import os
 
 import pytest

@@ -1,3 +1,5 @@
+"""A node's logs over their life: created, stopped, killed, deleted, kept in order."""
+
 import os
 from pathlib import Path
 

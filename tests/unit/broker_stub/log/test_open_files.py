@@ -1,3 +1,5 @@
+"""The bound on open files, and slices that outlive it."""
+
 import gc
 import os
 

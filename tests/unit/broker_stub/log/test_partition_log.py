@@ -1,3 +1,5 @@
+"""One partition's log: appending, rolling, indexing, reading, and a disk that refuses."""
+
 import base64
 import os
 

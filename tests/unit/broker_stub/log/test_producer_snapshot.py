@@ -1,3 +1,5 @@
+"""Snapshot files of producers: Apache Kafka's bytes, and every kind of damage."""
+
 import pytest
 
 from broker_stub.log.producer_snapshot import (

@@ -1,3 +1,5 @@
+"""Opening a folder after a clean stop and after a crash, whatever the crash left."""
+
 import os
 import shutil
 import struct

@@ -1,3 +1,5 @@
+"""Which segments go: by time, by size, by the log's start; and what stays."""
+
 import os
 
 import pytest

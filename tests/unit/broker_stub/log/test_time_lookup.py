@@ -1,3 +1,5 @@
+"""Searching by time agrees with looking at every record."""
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
