@@ -16,6 +16,7 @@ from pyclient.types import (
 from pyclient.version import __version__
 
 if TYPE_CHECKING:
+    from pyclient.admin.admin import KafkaAdminClient
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.producer.producer import KafkaProducer
@@ -28,6 +29,7 @@ __all__ = [
     "ConsumerRecord",
     "Deserializer",
     "JsonSerializer",
+    "KafkaAdminClient",
     "KafkaConsumer",
     "KafkaProducer",
     "OffsetAndMetadata",
@@ -43,6 +45,7 @@ _HOMES = {
     "ConsumerRecord": "pyclient.records.record",
     "Deserializer": "pyclient.serialization",
     "JsonSerializer": "pyclient.serialization",
+    "KafkaAdminClient": "pyclient.admin.admin",
     "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
     "Serializer": "pyclient.serialization",
