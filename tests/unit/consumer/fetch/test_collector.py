@@ -1,0 +1,189 @@
+"""What poll returns of the buffer, and what it drops."""
+
+import pytest
+
+from pyclient.consumer.fetch.buffer import FetchBuffer
+from pyclient.consumer.fetch.collector import FetchCollector
+from pyclient.consumer.fetch.completed_fetch import CompletedFetch
+from pyclient.consumer.partition_state import OffsetReset
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.errors import CorruptRecordError, OffsetOutOfRangeError, TopicAuthorizationError
+from pyclient.records.columns import ColumnsBuilder
+from pyclient.records.control import EndTransactionMarker, build_end_transaction_marker
+from pyclient.types import TopicPartition
+from tests.support.consumer_parts import batch_at, epoch_of, new_metrics, started
+
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+class World:
+    """A collector and what it stands on; partitions 0 and 1 are at offset 0."""
+
+    def __init__(self, reset=OffsetReset.EARLIEST, **options):
+        self.subscription = started(SubscriptionState(reset), {P0: 0, P1: 0})
+        self.buffer = FetchBuffer(1_000_000, lambda: None)
+        self.rooms = 0
+        self.collector = FetchCollector(
+            self.buffer, self.subscription, new_metrics(), self._on_room, **options
+        )
+
+    def _on_room(self):
+        self.rooms += 1
+
+    def put(self, partition, data=b"", *, fetch_offset=0, error=None):
+        at = epoch_of(self.subscription, partition)
+        if error is not None:
+            self.subscription.fail(at)
+        self.buffer.put([CompletedFetch(at, fetch_offset, memoryview(data), error=error)])
+
+    def collect(self, max_records=100):
+        return [
+            (one.at.partition.partition, [record.value for record in one.records])
+            for one in self.collector.collect(max_records)
+        ]
+
+
+def test_records_of_many_partitions_come_up_to_the_limit():
+    world = World()
+    world.put(P0, batch_at(0, [b"a", b"b"]))
+    world.put(P1, batch_at(0, [b"c", b"d"]))
+    assert world.collect(3) == [(0, [b"a", b"b"]), (1, [b"c"])]
+    assert world.collect(3) == [(1, [b"d"])]
+    assert world.collect(3) == []
+
+
+def test_collecting_moves_no_position_but_says_where_it_would_be():
+    world = World()
+    world.put(P0, batch_at(0, [b"a", b"b"], leader_epoch=6))
+    (collected,) = world.collector.collect(1)
+    assert (collected.next_offset, collected.leader_epoch) == (1, 6)
+    assert world.subscription.position(P0) == 0
+
+
+def test_a_fetch_that_is_read_makes_room():
+    world = World()
+    world.put(P0, batch_at(0, [b"a", b"b"]))
+    world.collect(1)
+    assert world.rooms == 0
+    world.collect(10)
+    assert world.rooms == 1
+    assert len(world.buffer) == 0
+
+
+def test_what_was_fetched_before_a_seek_is_dropped():
+    world = World()
+    world.put(P0, batch_at(0, [b"a"]))
+    world.subscription.seek(P0, 5)
+    world.put(P0, batch_at(5, [b"f"]), fetch_offset=5)
+    assert world.collect() == [(0, [b"f"])]
+
+
+def test_a_paused_partition_keeps_what_it_has_for_later():
+    world = World()
+    world.put(P0, batch_at(0, [b"a"]))
+    world.put(P1, batch_at(0, [b"b"]))
+    world.subscription.pause([P0])
+    assert world.collect() == [(1, [b"b"])]
+    world.subscription.resume([P0])
+    assert world.collect() == [(0, [b"a"])]
+
+
+def test_batches_without_records_for_the_program_move_the_position_alone():
+    world = World()
+    marker = build_end_transaction_marker(
+        EndTransactionMarker(True, 0), producer_id=1, producer_epoch=0, timestamp_ms=0
+    )
+    world.put(P0, marker)
+    assert world.collect() == []
+    assert world.subscription.position(P0) == 1
+
+
+def test_an_offset_out_of_range_is_reset_as_configured():
+    world = World(OffsetReset.EARLIEST)
+    world.put(P0, error=OffsetOutOfRangeError())
+    assert world.collect() == []
+    assert list(world.subscription.to_reset().values()) == [OffsetReset.EARLIEST]
+
+
+def test_an_offset_out_of_range_is_raised_where_there_is_no_reset():
+    world = World(reset=None)
+    world.put(P0, error=OffsetOutOfRangeError())
+    with pytest.raises(OffsetOutOfRangeError, match="offset 0 of orders-0 .* is none"):
+        world.collect()
+    assert len(world.subscription.fetchable()) == 2  # it is tried again
+    assert world.collect() == []
+
+
+def test_an_error_waits_until_the_records_before_it_were_returned():
+    world = World()
+    world.put(P0, batch_at(0, [b"a"]))
+    world.put(P1, error=TopicAuthorizationError())
+    assert world.collect() == [(0, [b"a"])]
+    with pytest.raises(TopicAuthorizationError):
+        world.collect()
+
+
+def test_a_damaged_batch_does_not_lose_the_records_of_others():
+    world = World()
+    damaged = bytearray(batch_at(0, [b"x"]))
+    damaged[-1] ^= 1
+    world.put(P0, batch_at(0, [b"a"]))
+    world.put(P1, bytes(damaged))
+    assert world.collect() == [(0, [b"a"])]
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError):
+            world.collect()
+    world.subscription.seek(P1, 1)
+    assert world.collect() == []
+
+
+def test_deserializers_get_topic_headers_and_bytes():
+    seen = []
+
+    def deserialize(topic, headers, data):
+        seen.append((topic, headers, data))
+        return data.decode()
+
+    world = World(value_deserializer=deserialize)
+    world.put(P0, batch_at(0, [b"a"]))
+    (collected,) = world.collector.collect(10)
+    assert seen == [("orders", [], b"a")]
+    assert (collected.records[0].value, collected.records[0].serialized_value_size) == ("a", 1)
+
+
+def test_a_record_that_cannot_be_deserialized_stops_there_until_the_program_seeks():
+    def deserialize(_topic, _headers, data):
+        return int(data)
+
+    world = World(value_deserializer=deserialize)
+    world.put(P0, batch_at(0, [b"1", b"two", b"3"]))
+    assert world.collect() == [(0, [1])]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="two") as caught:
+            world.collect()
+        assert "offset 1 of orders-0" in "".join(caught.value.__notes__)
+    world.subscription.seek(P0, 2)
+    world.put(P0, batch_at(2, [b"3"]), fetch_offset=2)
+    assert world.collect() == [(0, [3])]
+
+
+def test_columns_take_whole_fetches_and_move_the_positions():
+    world = World()
+    world.put(P0, batch_at(0, [b"a", b"b"]))
+    world.put(P1, batch_at(0, [b"c"]))
+    builder = ColumnsBuilder()
+    assert world.collector.collect_columns(builder, 1) == 2
+    assert world.collector.collect_columns(builder, 1) == 1
+    assert builder.finish()["value"].to_pylist() == [b"a", b"b", b"c"]
+    assert (world.subscription.position(P0), world.subscription.position(P1)) == (2, 1)
+    assert len(world.buffer) == 0
+
+
+def test_columns_meet_errors_as_records_do():
+    world = World(reset=None)
+    world.put(P0, batch_at(0, [b"a"]))
+    world.put(P1, error=OffsetOutOfRangeError())
+    builder = ColumnsBuilder()
+    assert world.collector.collect_columns(builder, 10**6) == 1
+    with pytest.raises(OffsetOutOfRangeError):
+        world.collector.collect_columns(builder, 10**6)
