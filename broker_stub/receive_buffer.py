@@ -87,7 +87,12 @@ class ReceiveBuffer:
 
     def release(self) -> None:
         """Part with the buffer if there is nothing in it."""
-        if self._buffer is not None and self._start == self._end:
+        if self._start == self._end:
+            self.discard()
+
+    def discard(self) -> None:
+        """Part with the buffer and all that is in it: the connection is at its end."""
+        if self._buffer is not None:
             buffer = self._buffer
             self._buffer = None
             self._view = memoryview(b"")

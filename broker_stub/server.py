@@ -182,6 +182,7 @@ class Connection:
         self.closed = True
         self._server.forget(self)
         self.sock.close()
+        self._input.discard()
         self._output.clear()
         if self._parked is not None:
             self._parked.abandon()

@@ -177,6 +177,16 @@ def test_an_idle_connection_holds_no_buffer(broker):
         assert held == [None]
 
 
+def test_connections_that_end_leave_one_buffer_between_them(broker):
+    for _ in range(20):
+        with RawClient(broker.port) as client:
+            client.ask(ApiVersionsRequest(), 0)
+            client.socket.sendall(b"half a frame")
+    server = broker._running()._server
+    wait_until(broker, lambda _: not server._connections)
+    assert len(server.buffers._spare) == 1
+
+
 def test_a_waiting_fetch_ends_when_the_injected_clock_says_so():
     clock = ManualClock()
     with Broker(clock=clock) as broker:
