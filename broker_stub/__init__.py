@@ -2,8 +2,22 @@
 
 with Broker() as broker:
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+
+`Broker` is imported when its name is first used: pytest loads the fixtures of this package into
+every run, and most of those need no broker.
 """
 
-from broker_stub.broker import Broker
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broker_stub.broker import Broker
 
 __all__ = ["Broker"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Broker":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from broker_stub.broker import Broker
+
+    return Broker

@@ -380,4 +380,9 @@ def test_importing_pyclient_loads_nothing_heavy(implementation: str) -> None:
 
 def test_importing_the_broker_loads_nothing_heavy() -> None:
     heavy = (*CODECS, "pyarrow", "ssl", "asyncio", "pytest")
-    assert loaded_by("import broker_stub", heavy) == []
+    assert loaded_by("from broker_stub import Broker", heavy) == []
+
+
+def test_the_fixtures_load_nothing_of_the_broker_until_they_are_used() -> None:
+    ours = ("broker_stub.broker", "pyclient")
+    assert loaded_by("import broker_stub.testing.pytest_plugin", ours) == []

@@ -88,3 +88,13 @@ def test_forcing_a_twin_that_does_not_exist_names_those_that_do(installed: Path)
         "-c", "import pyclient", cwd=installed, PYTHONPATH=str(installed), PYCLIENT_IMPL="rust"
     )
     assert "PYCLIENT_IMPL is 'rust'; it can be 'native' or 'python'" in done.stderr
+
+
+def test_pytest_finds_the_fixtures_of_the_installed_package(
+    installed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "test_orders.py").write_text(
+        "def test_orders(kafka_broker):\n    kafka_broker.create_topic('orders')\n"
+    )
+    done = run("-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path, PYTHONPATH=str(installed))
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,71 @@
+"""Fixtures for tests that need Kafka: pytest finds them by itself once the package is installed.
+
+def test_orders_are_published(kafka_broker):
+    kafka_broker.create_topic("orders", partitions=3)
+    producer = KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers)
+
+Where plugins are not loaded by themselves: `pytest -p broker_stub.testing.pytest_plugin`, or
+`pytest_plugins = ["broker_stub.testing.pytest_plugin"]` in the top conftest.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from broker_stub.broker import Broker
+
+_ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9._-]")
+_NAME_MAX: Final = 200  # of 249 that Kafka allows: the broker adds to it in its folder
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_config() -> Mapping[str, object]:
+    """Options for the fixtures' brokers, by Kafka's names. None; override it to set some.
+
+    In a conftest.py or a test module, with the session's scope:
+
+    @pytest.fixture(scope="session")
+    def kafka_broker_config():
+        return {"auto.create.topics.enable": False}
+    """
+    return {}
+
+
+@pytest.fixture
+def kafka_broker(kafka_broker_config: Mapping[str, object]) -> Iterator[Broker]:
+    """A one-node broker on a free loopback port, empty for every test."""
+    from broker_stub.broker import Broker
+
+    with Broker(config=kafka_broker_config) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_session(kafka_broker_config: Mapping[str, object]) -> Iterator[Broker]:
+    """One broker for all tests: each should keep to topics of its own (`kafka_topic`).
+
+    A test that orders faults on it clears them.
+    """
+    from broker_stub.broker import Broker
+
+    with Broker(config=kafka_broker_config) as broker:
+        yield broker
+
+
+@pytest.fixture
+def kafka_topic(request: pytest.FixtureRequest, kafka_broker_session: Broker) -> str:
+    """A new topic on the session's broker, named after the test; of one partition by default.
+
+    `num.partitions` of `kafka_broker_config` says how many it gets.
+    """
+    test = _ILLEGAL.sub("_", request.node.name)[:_NAME_MAX]
+    name = f"{test}-{next(_numbers)}"
+    kafka_broker_session.create_topic(name, partitions=-1)
+    return name

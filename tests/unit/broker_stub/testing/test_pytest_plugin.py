@@ -1,0 +1,70 @@
+"""The fixtures, as somebody's own tests use them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from broker_stub import Broker
+
+ROOT = Path(__file__).parents[4]
+
+SOMEBODYS_TESTS = """
+import pytest
+
+TOPICS = []
+
+@pytest.fixture(scope="session")
+def kafka_broker_config():
+    return {"num.partitions": 3}
+
+@pytest.mark.parametrize("name", ["a/b", "a/b"])
+def test_every_test_gets_a_topic_of_its_own(kafka_broker_session, kafka_topic, name):
+    TOPICS.append(kafka_topic)
+    assert len(set(TOPICS)) == len(TOPICS)
+    topic = kafka_broker_session.call(lambda node: node.image.topic(kafka_topic))
+    assert len(topic.partitions) == 3
+
+def test_the_sessions_broker_is_the_same_for_all(kafka_broker_session):
+    seen = kafka_broker_session.call(lambda node: {one.name for one in node.image.topics()})
+    assert set(TOPICS) <= seen
+
+def test_the_other_one_is_empty(kafka_broker, kafka_broker_session):
+    assert kafka_broker.port != kafka_broker_session.port
+    assert kafka_broker.call(lambda node: list(node.image.topics())) == []
+"""
+
+
+def test_a_broker_is_running_and_empty(kafka_broker):
+    assert isinstance(kafka_broker, Broker)
+    assert kafka_broker.running
+    assert kafka_broker.bootstrap_servers == f"127.0.0.1:{kafka_broker.port}"
+    kafka_broker.create_topic("orders", partitions=3)
+    names = kafka_broker.call(lambda node: [topic.name for topic in node.image.topics()])
+    assert names == ["orders"]
+
+
+def test_a_topic_is_named_after_its_test(kafka_topic):
+    assert kafka_topic.startswith("test_a_topic_is_named_after_its_test-")
+
+
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_somebodys_own_tests_pass_with_the_plugin_named_twice(tmp_path):
+    (tmp_path / "test_orders.py").write_text(SOMEBODYS_TESTS)
+    (tmp_path / "conftest.py").write_text(
+        'pytest_plugins = ["broker_stub.testing.pytest_plugin"]\n'
+    )
+    done = run_pytest(tmp_path, "-p", "broker_stub.testing.pytest_plugin")
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
