@@ -27,6 +27,8 @@ class AppendInfo(NamedTuple):
     log_start_offset: int
     duplicate: bool = False
     """A retry: nothing was written now, and the offsets are those of the first time."""
+    flush_due: bool = False
+    """`flush.messages` is reached: the caller flushes, off the serving thread."""
 
 
 class BatchPlace(NamedTuple):

@@ -205,13 +205,13 @@ class PartitionLog:
             last_offset = places[-1].last_offset
             self._log_end_offset = last_offset + 1
             self._unflushed += last_offset + 1 - first_offset
-            if self._unflushed >= config.flush_messages:
-                flush_in_ms = 0
             info = AppendInfo(
                 first_offset,
                 last_offset,
                 now_ms if config.uses_append_time else -1,
                 self._log_start_offset,
+                False,
+                self._unflushed >= config.flush_messages,
             )
         if flush_in_ms != _NEVER:
             self._request_flush(self, flush_in_ms)

@@ -95,16 +95,11 @@ def test_a_refused_append_leaves_the_log_as_it_was(tmp_path):
     assert log.log_end_offset == 1
 
 
-def test_flush_messages_asks_for_a_flush_after_so_many_records(tmp_path):
-    requests = FlushRequests()
-    log = open_log(tmp_path / "orders-0", flush_messages=3, request_flush=requests)
-    append(log, batch(b"a", b"b"))
-    assert requests == []
-    append(log, batch(b"c", b"d"))
-    assert requests == [(log, 0)]
+def test_flush_is_due_after_so_many_messages(tmp_path):
+    log = open_log(tmp_path / "orders-0", flush_messages=3)
+    assert [append(log, batch(b"a", b"b")).flush_due for _ in range(2)] == [False, True]
     log.flush()
-    append(log)
-    assert requests == [(log, 0)]
+    assert not append(log).flush_due
     assert log.recovery_point == 4
 
 
