@@ -23,7 +23,7 @@ from broker_stub.log.checkpoints import (
 )
 from broker_stub.log.log_config import DEFAULT_LOG_CONFIG, LogConfig
 from broker_stub.log.log_dir import LogDir
-from broker_stub.log.open_files import DEFAULT_CAPACITY, OpenFiles
+from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.partition_metadata import read_partition_metadata
 from broker_stub.log.recovery import load_log
@@ -46,7 +46,8 @@ class LogManagerSettings(NamedTuple):
     checkpoint_interval_ms: int = 60_000
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
-    open_files_max: int = DEFAULT_CAPACITY
+    open_files_max: int | None = None
+    """None: a quarter of the descriptors that the process may have."""
 
 
 DEFAULT_SETTINGS: Final = LogManagerSettings()
@@ -200,8 +201,11 @@ class LogManager:
             if name.endswith(_DELETED_FOLDER):
                 self._to_remove.append((folder, 0.0))
                 continue
+            if not os.path.isdir(folder):
+                continue
             key = _partition_of(name)
-            if key is None or not os.path.isdir(folder):
+            if key is None:
+                diagnostics.warn("%s is no partition's folder; it is left alone", folder)
                 continue
             if key in self._logs:
                 raise KafkaStorageError(f"{name} is in {self._logs[key].folder} and in {folder}")

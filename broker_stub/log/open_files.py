@@ -8,12 +8,14 @@ Any thread; one lock guards the LRU, and nothing is opened or closed under it.
 
 import mmap
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, TypeVar
 
-DEFAULT_CAPACITY: Final = 1024
+_CAPACITY_MIN: Final = 16
+_CAPACITY_MAX: Final = 8192
 
 
 class OpenFile:
@@ -46,8 +48,9 @@ Opened = TypeVar("Opened", OpenFile, MappedFile)
 class OpenFiles:
     """The least recently used open file makes room for a new one."""
 
-    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int | None = None) -> None:
+        """Keep up to `capacity` files open; by default a quarter of what the process may."""
+        self._capacity = _default_capacity() if capacity is None else capacity
         self._lock = Lock()
         self._files: OrderedDict[tuple[str, str], Any] = OrderedDict()
 
@@ -99,3 +102,10 @@ class OpenFiles:
                 evicted.append(self._files.popitem(last=False))
         del evicted  # may close files, so not under the lock
         return opened
+
+
+def _default_capacity() -> int:
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return _CAPACITY_MAX
+    return max(_CAPACITY_MIN, min(allowed // 4, _CAPACITY_MAX))

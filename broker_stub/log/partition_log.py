@@ -407,6 +407,8 @@ class PartitionLog:
                 segment.sync(with_indexes=segment is not segments[-1])
             sync_path(self.leader_epochs.path)
             sync_path(self.folder)
+            if not self.recovery_point:  # the folder may be new, too
+                sync_path(os.path.dirname(self.folder))
         except (OSError, KafkaStorageError) as error:
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         self.recovery_point = max(self.recovery_point, end_offset)

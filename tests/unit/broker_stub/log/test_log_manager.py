@@ -304,6 +304,16 @@ def test_thousands_of_partitions_need_few_descriptors(tmp_path):
     manager.close()
 
 
+def test_folders_that_are_no_partitions_are_reported_and_left_alone(tmp_path, caplog):
+    (tmp_path / "orders-0.6f0b-future").mkdir()
+    (tmp_path / "lost+found").mkdir()
+    manager = open_manager(tmp_path)
+    assert not manager.logs()
+    assert "orders-0.6f0b-future is no partition's folder" in caplog.text
+    manager.close()
+    assert partition_folders(tmp_path) == ["lost+found", "orders-0.6f0b-future"]
+
+
 def test_a_log_that_cannot_be_closed_leaves_no_clean_mark(tmp_path, monkeypatch):
     manager = open_manager(tmp_path)
     append(create(manager))
