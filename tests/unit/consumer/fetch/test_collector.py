@@ -108,7 +108,7 @@ def test_an_offset_out_of_range_is_reset_as_configured():
 def test_an_offset_out_of_range_is_raised_where_there_is_no_reset():
     world = World(reset=None)
     world.put(P0, error=OffsetOutOfRangeError())
-    with pytest.raises(OffsetOutOfRangeError, match="offset 0 of orders-0 .* is none"):
+    with pytest.raises(OffsetOutOfRangeError, match=r"offset 0 of orders-0 .* is none"):
         world.collect()
     assert len(world.subscription.fetchable()) == 2  # it is tried again
     assert world.collect() == []

@@ -1,0 +1,519 @@
+"""The classic protocol: every way through the states, by answers of a scripted coordinator."""
+
+import re
+
+import pytest
+
+from pyclient.consumer.group.consumer_protocol import decode_assignment, decode_subscription
+from pyclient.consumer.group.member_state import TRANSITIONS, MemberState
+from pyclient.consumer.offsets.commit import Committer
+from pyclient.errors import (
+    CommitFailedError,
+    CoordinatorLoadInProgressError,
+    FencedInstanceIdError,
+    GroupAuthorizationError,
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    KafkaConnectionError,
+    KafkaError,
+    MemberIdRequiredError,
+    NotCoordinatorError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from pyclient.protocol.messages.heartbeat import HeartbeatRequest
+from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from pyclient.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from pyclient.types import ConsumerGroupMetadata, TopicPartition
+from pyclient.types import MemberState as PublicState
+from tests.support.consumer_parts import BACKOFF_MS
+from tests.unit.consumer.group.conftest import GroupWorld, joined, synced
+
+
+def assigned(world):
+    return sorted(number for _, number in world.subscription.assigned())
+
+
+# --- joining -----------------------------------------------------------------------------------
+
+
+def test_a_consumer_joins_by_its_first_poll(world):
+    assert world.poll() == []
+    world.call_poll()
+    request = world.sent(JoinGroupRequest).request
+    assert (request.group_id, request.member_id, request.protocol_type) == ("g", "", "consumer")
+    assert (request.session_timeout_ms, request.rebalance_timeout_ms) == (45_000, 300_000)
+    assert [protocol.name for protocol in request.protocols] == ["range", "roundrobin"]
+    assert decode_subscription(request.protocols[0].metadata, None).topics == ("orders",)
+    assert world.member.state is MemberState.JOINING
+
+
+def test_a_join_may_take_as_long_as_the_rebalance(world):
+    world.call_poll()
+    assert world.sent(JoinGroupRequest).timeout_ms == 305_000
+
+
+def test_a_member_that_is_given_an_id_joins_again_by_it(world):
+    world.call_poll()
+    given = JoinGroupResponse(error_code=MemberIdRequiredError.code, member_id="me")
+    world.answer(world.sent(JoinGroupRequest), given)
+    assert world.sent(JoinGroupRequest).request.member_id == "me"
+
+
+def test_a_follower_asks_for_its_share_and_takes_it_in_the_callers_poll(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined(generation=4))
+    sync = world.sent(SyncGroupRequest)
+    assert (sync.request.generation_id, sync.request.member_id) == (4, "me")
+    assert (sync.request.protocol_name, sync.request.assignments) == ("range", [])
+    world.answer(sync, synced(0, 2))
+    assert world.member.state is MemberState.ASSIGNING
+    assert assigned(world) == []
+    world.call_poll()
+    assert assigned(world) == [0, 2]
+    assert world.listener.calls == [("assigned", [0, 2])]
+    assert world.member.state is MemberState.STABLE
+    assert world.member.rebalance_total == 1
+
+
+def test_the_leader_assigns_to_all_members(world):
+    world.call_poll()
+    members = [("me", ("orders",)), ("you", ("orders",))]
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
+    sync = world.sent(SyncGroupRequest)
+    shares = {
+        one.member_id: [number for _, number in decode_assignment(one.assignment)]
+        for one in sync.request.assignments
+    }
+    assert shares == {"me": [0, 1], "you": [2]}
+
+
+def test_the_leader_waits_for_metadata_of_topics_that_only_others_read(world):
+    world.call_poll()
+    members = [("me", ("orders",)), ("you", ("bills",))]
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
+    assert world.poll() == []
+    assert world.cluster.topics == {"orders", "bills"}
+    world.cluster.describe({"orders": [1, 1, 1], "bills": [1]})
+    sync = world.sent(SyncGroupRequest)
+    assert [len(decode_assignment(one.assignment)) for one in sync.request.assignments] == [3, 1]
+
+
+def test_the_leader_assigns_without_a_topic_that_does_not_exist(world):
+    world.call_poll()
+    members = [("me", ("orders",)), ("you", ("bills",))]
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
+    assert world.poll() == []
+    world.cluster.describe({"orders": [1, 1, 1]})
+    sync = world.sent(SyncGroupRequest)
+    assert [len(decode_assignment(one.assignment)) for one in sync.request.assignments] == [3, 0]
+
+
+def test_a_leader_that_is_back_within_its_session_assigns_nothing():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.call_poll()
+    back = joined(leader="me", members=[("me", ("orders",))], skip_assignment=True)
+    world.answer(world.sent(JoinGroupRequest), back)
+    assert world.sent(SyncGroupRequest).request.assignments == []
+
+
+def test_an_assignor_that_raises_is_an_error_for_the_program(world):
+    class Broken(Exception):
+        pass
+
+    def assign(topics, members):
+        raise Broken("no idea")
+
+    world.member._assignors["range"].assign = assign
+    world.call_poll()
+    members = [("me", ("orders",))]
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
+    assert world.poll() == []
+    with pytest.raises(KafkaError, match="no idea") as caught:
+        world.call_poll()
+    assert isinstance(caught.value.__cause__, Broken)
+    world.sent(JoinGroupRequest)
+
+
+# --- failing to join ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        JoinGroupResponse(error_code=CoordinatorLoadInProgressError.code),
+        JoinGroupResponse(error_code=NotCoordinatorError.code),
+        KafkaConnectionError(),
+    ],
+)
+def test_a_passing_failure_is_followed_by_a_pause_and_another_join(world, outcome):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), outcome)
+    assert world.poll() == []
+    world.after(BACKOFF_MS).sent(JoinGroupRequest)
+    assert world.inbox.is_empty
+
+
+def test_an_unknown_member_joins_under_a_new_name(world):
+    world.call_poll()
+    given = JoinGroupResponse(error_code=MemberIdRequiredError.code, member_id="me")
+    world.answer(world.sent(JoinGroupRequest), given)
+    unknown = JoinGroupResponse(error_code=UnknownMemberIdError.code)
+    world.answer(world.sent(JoinGroupRequest), unknown)
+    assert world.after(BACKOFF_MS).sent(JoinGroupRequest).request.member_id == ""
+
+
+@pytest.mark.parametrize("error", [GroupAuthorizationError, InconsistentGroupProtocolError])
+def test_a_refusal_is_raised_once_and_the_next_join_waits_for_that(world, error):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), JoinGroupResponse(error_code=error.code))
+    assert world.after(10 * BACKOFF_MS).poll() == []
+    with pytest.raises(error):
+        world.call_poll()
+    world.call_poll()
+    world.sent(JoinGroupRequest)
+
+
+def test_an_assignor_that_was_not_offered_is_refused(world):
+    world.call_poll()
+    strange = joined(leader="me", protocol="sticky", members=[("me", ("orders",))])
+    world.answer(world.sent(JoinGroupRequest), strange)
+    with pytest.raises(KafkaError, match="sticky"):
+        world.call_poll()
+
+
+def test_a_rebalance_during_the_sync_starts_another_join_at_once(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    again = SyncGroupResponse(error_code=RebalanceInProgressError.code)
+    world.answer(world.sent(SyncGroupRequest), again)
+    assert world.sent(JoinGroupRequest).request.member_id == "me"
+
+
+@pytest.mark.parametrize(
+    ("error", "member_id"), [(UnknownMemberIdError, ""), (IllegalGenerationError, "me")]
+)
+def test_a_sync_of_a_generation_that_is_over_starts_another_join(world, error, member_id):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    world.answer(world.sent(SyncGroupRequest), SyncGroupResponse(error_code=error.code))
+    assert world.after(BACKOFF_MS).sent(JoinGroupRequest).request.member_id == member_id
+
+
+def test_bytes_that_are_no_assignment_are_an_error_for_the_program(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    world.answer(world.sent(SyncGroupRequest), SyncGroupResponse(assignment=b"\0"))
+    with pytest.raises(KafkaError):
+        world.call_poll()
+
+
+# --- heartbeats --------------------------------------------------------------------------------
+
+
+def test_a_member_sends_heartbeats_and_one_at_a_time(world):
+    world.join(0)
+    assert world.poll() == []
+    first = world.after(3_000).sent(HeartbeatRequest)
+    assert (first.request.generation_id, first.request.member_id) == (1, "me")
+    assert world.after(3_000).poll() == []
+    world.answer(first, KafkaConnectionError())
+    assert world.after(BACKOFF_MS).sent(HeartbeatRequest)  # by the coordinator found anew
+
+
+def test_heartbeats_go_on_while_the_caller_is_busy_with_a_rebalance(world):
+    world.join(0)
+    world.heartbeat(RebalanceInProgressError.code)
+    world.poll()
+    assert world.member.state is MemberState.REVOKING
+    world.heartbeat(RebalanceInProgressError.code)
+    assert world.member.state is MemberState.REVOKING
+
+
+def test_a_silent_coordinator_is_given_up_when_the_session_is_over(world):
+    world.join(0)
+    world.after(3_000).sent(HeartbeatRequest)
+    world.after(45_000).poll()
+    assert world.coordinator.connection is None
+    assert world.member.state is MemberState.STABLE
+
+
+def test_an_idle_member_asks_to_be_polled_for_its_next_heartbeat_only(world):
+    world.join(0)
+    result = world.member.poll(world.now_ms)
+    assert result.next_poll_ms == world.now_ms + 3_000
+
+
+def test_a_member_without_a_coordinator_does_not_spin(world):
+    world.join(0)
+    world.coordinator.forget("test", world.now_ms)
+    world.after(4_000)
+    assert world.member.poll(world.now_ms).next_poll_ms > world.now_ms
+
+
+def test_one_that_waits_to_join_does_not_spin_either(world):
+    world.call_poll()
+    assert world.member.poll(1_000.0).next_poll_ms > 1_000.0
+
+
+# --- rebalances --------------------------------------------------------------------------------
+
+
+def test_a_rebalance_takes_all_partitions_first_and_the_caller_commits_them(world):
+    world.join(0, 1)
+    world.heartbeat(RebalanceInProgressError.code)
+    assert world.poll() == []  # the caller's thread comes first
+    world.call_poll()
+    assert world.commits == 1
+    assert world.listener.calls[-1] == ("revoked", [0, 1])
+    assert assigned(world) == []
+    join = world.sent(JoinGroupRequest)
+    assert join.request.member_id == "me"
+    world.answer(join, joined(generation=2))
+    world.answer(world.sent(SyncGroupRequest), synced(1))
+    world.call_poll()
+    assert assigned(world) == [1]
+    assert world.listener.calls[-1] == ("assigned", [1])
+
+
+def test_a_listener_that_raises_does_not_stop_the_rebalance(world):
+    world.join(0)
+    world.heartbeat(RebalanceInProgressError.code)
+    world.poll()
+    world.listener.raises = ValueError("mine")
+    with pytest.raises(ValueError, match="mine"):
+        world.call_poll()
+    assert assigned(world) == []
+    world.sent(JoinGroupRequest)
+
+
+def test_other_topics_make_the_member_join_again(world):
+    world.join(0)
+    world.subscribe("bills")
+    world.poll()
+    world.call_poll()
+    request = world.sent(JoinGroupRequest).request
+    assert decode_subscription(request.protocols[0].metadata, None).topics == ("bills",)
+
+
+def test_topics_that_change_during_a_rebalance_cause_the_next_one(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    sync = world.sent(SyncGroupRequest)
+    world.subscribe("orders", "bills")
+    world.answer(sync, synced(0))
+    world.call_poll()
+    world.poll()
+    assert world.member.state is MemberState.REVOKING
+
+
+def test_the_leader_joins_again_when_partitions_come(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=[("me", ("orders",))]))
+    world.answer(world.sent(SyncGroupRequest), synced(0, 1, 2))
+    world.call_poll()
+    world.member.on_metadata(world.cluster.describe({"orders": [1, 1, 1]}))
+    assert world.member.state is MemberState.STABLE
+    world.member.on_metadata(world.cluster.describe({"orders": [1, 1, 1, 1]}))
+    world.poll()
+    assert world.member.state is MemberState.REVOKING
+
+
+def test_a_follower_leaves_that_to_the_leader(world):
+    world.join(0)
+    world.member.on_metadata(world.cluster.describe({"orders": [1] * 9}))
+    assert world.member.state is MemberState.STABLE
+
+
+def test_a_pattern_joins_with_the_topics_that_match_and_again_when_they_change():
+    world = GroupWorld()
+    world.subscription.subscribe_pattern(re.compile("ord"), world.listener)
+    world.member.on_subscription()
+    world.call_poll()
+    assert world.cluster.topics is None
+    assert world.poll() == []  # not before all topics are listed
+    world.interest.on_metadata(world.cluster.describe({"orders": [1], "bills": [1]}))
+    request = world.sent(JoinGroupRequest)
+    assert decode_subscription(request.request.protocols[0].metadata, None).topics == ("orders",)
+    world.answer(request, joined())
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    world.call_poll()
+    snapshot = world.cluster.describe({"orders": [1], "ordinary": [1]})
+    world.interest.on_metadata(snapshot)
+    world.member.on_metadata(snapshot)
+    world.poll()
+    assert world.member.state is MemberState.REVOKING
+
+
+# --- losing the membership ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "member_id"), [(UnknownMemberIdError, ""), (IllegalGenerationError, "me")]
+)
+def test_a_member_that_was_removed_loses_its_partitions_and_joins_again(world, error, member_id):
+    world.join(0, 1)
+    world.heartbeat(error.code)
+    assert world.member.state is MemberState.FENCED
+    assert world.poll() == []
+    world.call_poll()
+    assert world.commits == 0  # it would be refused
+    assert world.listener.calls[-1] == ("lost", [0, 1])
+    assert assigned(world) == []
+    assert world.sent(JoinGroupRequest).request.member_id == member_id
+
+
+def test_an_instance_that_took_the_place_of_this_one_is_an_error_for_the_program():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.join(0)
+    world.heartbeat(FencedInstanceIdError.code)
+    with pytest.raises(FencedInstanceIdError):
+        world.call_poll()
+    assert world.listener.calls[-1] == ("lost", [0])
+
+
+def test_an_assignment_that_nobody_took_yet_is_void_when_the_membership_is_lost(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    world.heartbeat(UnknownMemberIdError.code)
+    world.call_poll()
+    assert assigned(world) == []
+    assert world.listener.calls == []
+    world.sent(JoinGroupRequest)
+
+
+def test_a_late_answer_to_an_earlier_join_changes_nothing(world):
+    world.call_poll()
+    old = world.sent(JoinGroupRequest)
+    world.member.leave("test")
+    world.subscribe("orders")
+    world.poll()
+    world.answer(old, joined(generation=9))
+    assert world.member.metadata().generation_id == -1
+
+
+def test_a_program_that_does_not_poll_leaves_the_group_and_is_back_by_its_next_poll(world, caplog):
+    world.join(0)
+    for _ in range(99):
+        world.heartbeat()
+    leave = next(
+        unsent
+        for unsent in world.after(3_000).poll()
+        if isinstance(unsent.request, LeaveGroupRequest)
+    )
+    assert "max.poll.interval.ms" in leave.request.members[0].reason
+    assert "max.poll.records" in caplog.text
+    world.answer(leave, LeaveGroupResponse())
+    assert world.after(10_000).poll() == []
+    world.call_poll()
+    assert world.listener.calls[-1] == ("lost", [0])
+    assert world.sent(JoinGroupRequest).request.member_id == ""
+
+
+# --- leaving -----------------------------------------------------------------------------------
+
+
+def test_leaving_tells_the_group(world):
+    world.join(0)
+    world.member.leave("enough")
+    assert not world.member.has_left()
+    leave = world.sent(LeaveGroupRequest)
+    (who,) = leave.request.members
+    assert (who.member_id, who.reason) == ("me", "enough")
+    world.answer(leave, LeaveGroupResponse())
+    assert world.member.has_left()
+    assert world.member.state is MemberState.LEFT
+    assert world.after(10_000).poll() == []
+
+
+@pytest.mark.parametrize(
+    "outcome", [KafkaConnectionError(), LeaveGroupResponse(error_code=UnknownMemberIdError.code)]
+)
+def test_a_group_that_cannot_be_told_is_left_all_the_same(world, outcome):
+    world.join(0)
+    world.member.leave("enough")
+    world.answer(world.sent(LeaveGroupRequest), outcome)
+    assert world.member.has_left()
+
+
+def test_a_static_member_leaves_without_a_word():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.join(0)
+    world.member.leave("restart")
+    assert world.member.has_left()
+    assert world.poll() == []
+
+
+def test_a_step_that_the_caller_has_not_begun_is_cancelled_by_leaving(world):
+    world.join(0)
+    world.heartbeat(RebalanceInProgressError.code)
+    world.poll()
+    world.member.leave("enough")
+    world.call_poll()
+    assert world.listener.calls == [("assigned", [0])]
+
+
+# --- commits -----------------------------------------------------------------------------------
+
+
+def test_a_commit_comes_from_the_present_generation(world):
+    world.join(0, generation=5)
+    assert world.member.committer() == Committer(5, "me", None)
+
+
+def test_a_commit_during_the_revocation_still_comes_from_the_old_generation(world):
+    world.join(0, generation=5)
+    world.heartbeat(RebalanceInProgressError.code)
+    world.poll()
+    assert world.member.committer() == Committer(5, "me", None)
+
+
+def test_there_is_no_commit_between_two_generations(world):
+    world.call_poll()
+    world.sent(JoinGroupRequest)
+    assert isinstance(world.member.committer(), RebalanceInProgressError)
+
+
+def test_there_is_no_commit_without_membership(world):
+    world.join(0)
+    world.heartbeat(UnknownMemberIdError.code)
+    assert isinstance(world.member.committer(), CommitFailedError)
+
+
+def test_assigned_partitions_are_committed_by_nobody_in_particular():
+    world = GroupWorld()
+    world.subscription.assign_from_user([TopicPartition("orders", 0)])
+    assert world.member.committer() == Committer()
+
+
+def test_a_refused_commit_tells_that_the_membership_is_lost(world):
+    world.join(0, generation=5)
+    world.member.on_commit_error(UnknownMemberIdError(), Committer(4, "me", None))
+    assert world.member.state is MemberState.STABLE
+    world.member.on_commit_error(GroupAuthorizationError(), Committer(5, "me", None))
+    assert world.inbox.is_empty
+    world.member.on_commit_error(UnknownMemberIdError(), Committer(5, "me", None))
+    assert world.member.state is MemberState.FENCED
+
+
+# --- what the program sees ---------------------------------------------------------------------
+
+
+def test_metadata_shows_the_membership(world):
+    assert world.member.metadata() == ConsumerGroupMetadata("g")
+    world.join(0, generation=5)
+    stable = ConsumerGroupMetadata("g", 5, "me", None, PublicState.STABLE)
+    assert world.member.metadata() == stable
+    world.heartbeat(RebalanceInProgressError.code)
+    assert world.member.metadata().state == PublicState.REBALANCING
+
+
+def test_every_state_has_a_way_on():
+    assert TRANSITIONS.keys() == set(MemberState)
+    reachable = {MemberState.LEFT}.union(*TRANSITIONS.values())
+    assert reachable == set(MemberState)
