@@ -19,10 +19,11 @@ BENCHMARKS := $(filter-out __init__ harness,$(basename $(notdir $(wildcard tests
 # Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
 MARKED := interop or spark or simulation or fuzz or install
 
-.PHONY: help setup test test-marked test-all lint format bench soak-fuzz docs clean
+.PHONY: help setup demo test test-marked test-all lint format bench soak-fuzz docs clean
 .DEFAULT_GOAL := help
 
 help:
+	@echo 'make demo          broker, producer, consumers and Spark in one story (sets everything up first)'
 	@echo 'make test          the default tests (sets everything up first)'
 	@echo 'make test-all      the marked ones too: $(MARKED)'
 	@echo 'make lint          ruff, ruff format, mypy --strict'
@@ -50,6 +51,9 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml setup.py
 $(VENV)/.native: $(VENV)/.installed $(NATIVE_SOURCES)
 	$(RUN) setup.py --quiet build_ext --inplace
 	@touch $@
+
+demo: setup
+	@$(RUN) docs/examples/demo.py
 
 test: setup
 	$(RUN) -m pytest -m 'not ($(MARKED) or soak)'

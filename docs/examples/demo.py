@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import sys
 import tempfile
@@ -121,6 +122,9 @@ def count_with_spark(servers: str) -> Counter[tuple[str, str]]:
     from pyspark.sql import functions as f
 
     say("spark", "starting a local session ...")
+    # Spark's Python workers must be this very Python, and nothing here leaves the machine.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("kafka-pyclient demo")
