@@ -85,8 +85,10 @@ class GroupCoordinator:
             if request.member_id:
                 raise UnknownMemberIdError(f"there is no group {request.group_id}")
             self._partition_index(request.group_id)  # refuse before anything is remembered
-            group = self._create(request.group_id)
-        return group.join(request, terms)
+            group = self._new(request.group_id)
+        answer = group.join(request, terms)
+        self._groups[request.group_id] = group
+        return answer
 
     def group(self, group_id: str) -> ClassicGroup:
         """An existing group.
@@ -104,12 +106,10 @@ class GroupCoordinator:
         if not group_id:
             raise InvalidGroupIdError("the group id is empty")
 
-    def _create(self, group_id: str) -> ClassicGroup:
+    def _new(self, group_id: str) -> ClassicGroup:
         node = self._node
         delay_ms = node.config["group.initial.rebalance.delay.ms"]
-        group = ClassicGroup(group_id, node.timers, node.entropy, delay_ms, self._keep_group)
-        self._groups[group_id] = group
-        return group
+        return ClassicGroup(group_id, node.timers, node.entropy, delay_ms, self._keep_group)
 
     # -- offsets -----------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class GroupCoordinator:
             self.offsets.put(entry_key.group, partition, offset)
 
     def _restore(self, group_id: str, value: GroupMetadataValue) -> None:
-        group = self._create(group_id)
+        group = self._groups[group_id] = self._new(group_id)
         group.generation_id = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
@@ -233,12 +233,6 @@ class GroupCoordinator:
             GroupState.STABLE if value.members else GroupState.EMPTY,
         )
         group.roster.leader_id = value.leader
-        group.start_sessions()
-
-    def close(self) -> None:
-        """Stop every timer."""
-        for group in self._groups.values():
-            group.close()
 
 
 def _restored(metadata: MemberMetadata, protocol_name: str) -> Member:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from broker_stub.purgatory import Timer
 from broker_stub.request import Parked
 from pyclient.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupResponse
-
-# Kafka's protection against a member that joins for the first time and is never heard of again.
-NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
 
 
 class Member:
@@ -67,10 +62,6 @@ class Member:
             if one.name == protocol_name:
                 return one.metadata
         return b""
-
-    def has_protocols(self, protocols: list[JoinGroupRequestProtocol]) -> bool:
-        """Whether nothing about its subscription has changed."""
-        return self.protocols == protocols
 
     def answer_join(self, response: JoinGroupResponse) -> None:
         """Answer the parked JoinGroup, if there is one."""

@@ -47,6 +47,14 @@ class Roster:
         if self.leader_id == member.member_id:
             self.leader_id = next(iter(self._members), None)
 
+    def replace(self, old: Member, member: Member) -> None:
+        """Put a member in another's place; if that one led, the new one does."""
+        led = self.leader_id == old.member_id
+        self.remove(old)
+        self.add(member)
+        if led:
+            self.leader_id = member.member_id
+
     def find(self, member_id: str, group_instance_id: str | None = None) -> Member:
         """The member of that id.
 
@@ -97,6 +105,10 @@ class Roster:
             next(one.name for one in member.protocols if one.name in common) for member in members
         )
         return max(common, key=lambda name: votes[name])  # the first of the most wanted
+
+    def elects(self, protocol_name: str | None) -> bool:
+        """Whether the members, as they are now, would take this assignor."""
+        return len(self) > 0 and self.elect_protocol() == protocol_name
 
     def described(self, protocol_name: str | None) -> list[JoinGroupResponseMember]:
         """Everybody's subscription, for the leader."""

@@ -268,18 +268,31 @@ def test_the_assignor_most_members_prefer_is_taken() -> None:
         world.join(protocols=("roundrobin", "range")),
     ]
     world.advance(100)
+    world.advance(100)
     assert {answer(one).protocol_name for one in joins} == {"roundrobin"}
 
 
-def test_a_new_group_waits_a_moment_for_its_members_and_longer_while_they_come() -> None:
+def test_a_new_group_waits_a_moment_for_its_members_and_another_while_they_come() -> None:
     world = World(initial_delay_ms=100)
     first = world.join()
     world.advance(60)
     second = world.join()
-    world.advance(60)
-    assert not first.answered
     world.advance(40)
+    world.advance(99)
+    assert not first.answered
+    world.advance(1)
     assert answer(first).generation_id == answer(second).generation_id == 1
+
+
+def test_a_new_group_waits_no_longer_than_a_rebalance_however_many_come() -> None:
+    world = World(initial_delay_ms=20_000)
+    joins = [world.join()]
+    while not joins[0].answered:
+        assert len(joins) <= REBALANCE_MS // 10_000
+        world.advance(10_000)
+        joins.append(world.join())
+    assert answer(joins[0]).generation_id == 1
+    assert world.clock.monotonic_ms() == REBALANCE_MS
 
 
 def test_a_static_member_comes_back_without_a_rebalance() -> None:
@@ -293,6 +306,24 @@ def test_a_static_member_comes_back_without_a_rebalance() -> None:
     assert world.sync(back.member_id).assignment == b"a"
     with pytest.raises(FencedInstanceIdError):
         world.group.heartbeat(first.member_id, "i", 1)
+
+
+def test_a_static_member_that_comes_back_with_another_assignor_causes_a_rebalance() -> None:
+    world = World()
+    first = answer(world.join(instance="i", protocols=("range", "roundrobin")))
+    world.sync(first.member_id, {first.member_id: b"a"})
+    back = answer(world.join(instance="i", protocols=("roundrobin",)))
+    assert (back.generation_id, back.protocol_name) == (2, "roundrobin")
+
+
+def test_a_static_member_that_comes_back_while_it_waits_fences_itself() -> None:
+    world = World(initial_delay_ms=100)
+    first = world.join(instance="i")
+    second = world.join(instance="i")
+    assert answer(first).error_code == FencedInstanceIdError.code
+    world.advance(100)
+    assert answer(second).leader == answer(second).member_id
+    assert len(answer(second).members) == 1
 
 
 def test_an_old_client_that_comes_back_as_static_leader_takes_itself_for_a_follower() -> None:
