@@ -22,12 +22,12 @@ from pyclient.net import lifetime
 from pyclient.net.connection import ConnectionSettings
 from pyclient.net.environment import Environment, SystemEnvironment
 from pyclient.net.failures import address_text
-from pyclient.net.io_thread import IoThread
+from pyclient.net.io_thread import Command, IoThread
 from pyclient.net.metadata_manager import MetadataManager
 from pyclient.net.network_client import NetworkClient
 from pyclient.net.request_manager import Outcome, RequestManager, UnsentRequest
 from pyclient.net.transport import SocketOptions
-from pyclient.net.waiting import Waiter, check_may_wait
+from pyclient.net.waiting import check_may_wait
 from pyclient.protocol.schema import Message
 from pyclient.timers import Deadline, ExponentialBackoff
 
@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _EXIT_TIMEOUT_MS: Final = 2_000
+_LOOP_MARGIN_MS: Final = 1_000
 
 
 class Engine:
@@ -213,7 +214,7 @@ class Engine:
         """
         check_may_wait(self._waiting, call)
 
-    def submit(self, command: Callable[[], Any]) -> None:
+    def submit(self, command: Callable[[], Any] | Command) -> None:
         """Run a command on the I/O thread."""
         self._io_thread.submit(command)
 
@@ -227,31 +228,43 @@ class Engine:
         Raises:
             KafkaError: there is none. Error codes inside the response are the caller's to read.
         """
+        self.check_usable(type(message).__name__)
         self.check_may_wait(type(message).__name__)
-        answer = _Answer(self.waiter())
-        unsent = UnsentRequest(message, node, answer.on_done, timeout_ms)
-        self.submit(lambda: self.network.send(unsent, self.clock.monotonic_ms()))
-        # The network keeps the deadline; the margin only covers a loop that is held up.
-        if not answer.waiter.wait(timeout_ms + 1_000):
-            raise KafkaTimeoutError(f"no answer to {unsent!r} after {timeout_ms:.0f} ms")
-        return answer.get()
+        exchange = _Exchange(self, message, node, timeout_ms)
+        self.submit(exchange)
+        return exchange.wait()
 
 
-class _Answer:
-    """A place for an outcome that another thread waits for."""
+class _Exchange:
+    """One request whose sender waits for the outcome."""
 
-    __slots__ = ("_outcome", "waiter")
+    __slots__ = ("_engine", "_outcome", "_unsent", "_waiter")
 
-    def __init__(self, waiter: Waiter) -> None:
-        self.waiter = waiter
+    def __init__(
+        self, engine: Engine, message: Message, node: int | None, timeout_ms: float
+    ) -> None:
+        self._engine = engine
+        self._waiter = engine.waiter()
+        self._unsent = UnsentRequest(message, node, self._on_done, timeout_ms)
         self._outcome: Outcome | None = None
 
-    def on_done(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
-        self._outcome = outcome
-        self.waiter.wake()
+    def __call__(self) -> None:
+        self._engine.network.send(self._unsent, self._engine.clock.monotonic_ms())
 
-    def get(self) -> Message:
-        assert self._outcome is not None
+    def fail(self, error: KafkaError) -> None:
+        self._outcome = error
+        self._waiter.wake()
+
+    def _on_done(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
+        self._outcome = outcome
+        self._waiter.wake()
+
+    def wait(self) -> Message:
+        # The network keeps the deadline; the margin only covers a loop that is held up.
+        timeout_ms = self._unsent.timeout_ms or 0
+        self._waiter.wait(timeout_ms + _LOOP_MARGIN_MS)
+        if self._outcome is None:
+            raise KafkaTimeoutError(f"no answer to {self._unsent!r} after {timeout_ms:.0f} ms")
         if isinstance(self._outcome, KafkaError):
             raise self._outcome
         return self._outcome

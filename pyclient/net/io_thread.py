@@ -10,7 +10,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pyclient.clock import Clock
 from pyclient.errors import Cancelled, IllegalStateError, KafkaError, KafkaTimeoutError
@@ -22,6 +22,16 @@ from pyclient.net.waiting import Waiter, Waiting, check_may_wait
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+
+class Command(Protocol):
+    """Something for the loop to do, for someone who has to know if it never will."""
+
+    def __call__(self) -> None:
+        """Do it. On the I/O thread."""
+
+    def fail(self, error: KafkaError) -> None:
+        """The loop has ended. On any thread."""
 
 
 class _Call(Generic[Result]):
@@ -58,14 +68,14 @@ class IoThread:
     def __init__(
         self, network: NetworkClient, poller: Poller, clock: Clock, waiting: Waiting
     ) -> None:
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.ended = waiting.waiter()
         self._network = network
         self._poller = poller
         self._clock = clock
         self._waiting = waiting
         self._managers: list[RequestManager] = []
-        self._commands: deque[Callable[[], None]] = deque()
+        self._commands: deque[Callable[[], Any]] = deque()
         self._closing = False
         self._is_over = False
 
@@ -79,10 +89,15 @@ class IoThread:
         """Have the managers polled soon. Costs next to nothing while the loop is awake."""
         self._poller.wake()
 
-    def submit(self, command: Callable[[], Any]) -> None:
-        """Run a command on the loop. What it raises is logged."""
+    def submit(self, command: Callable[[], Any] | Command) -> None:
+        """Run a command on the loop. What it raises is logged.
+
+        A `Command` is told if the loop has ended; a plain function is dropped then.
+        """
         self._commands.append(command)
         self._poller.wake()
+        if self._is_over:
+            self._fail_commands()
 
     def call(self, function: Callable[[], Result], timeout_ms: float) -> Result:
         """Run a function on the loop, and wait for its result or exception.
@@ -95,8 +110,6 @@ class IoThread:
         waiter = self._waiting.waiter()
         call = _Call(function, waiter)
         self.submit(call)
-        if self._is_over:
-            self._fail_commands()
         if not waiter.wait(timeout_ms):
             raise KafkaTimeoutError(f"the I/O thread did not answer within {timeout_ms:.0f} ms")
         if call.error is not None:
@@ -116,7 +129,7 @@ class IoThread:
         try:
             while not self._closing:
                 self.run_once()
-        except Exception as error:
+        except BaseException as error:
             logger.exception("The I/O thread has failed; this client cannot be used any more")
             self.failure = error
         self.finish()
@@ -142,7 +155,7 @@ class IoThread:
         news = self._poller.poll(min(wake_at_ms, network.next_deadline_ms) - now_ms)
         network.on_events(news, self._clock.monotonic_ms())
 
-    def _run_command(self, command: Callable[[], None]) -> None:
+    def _run_command(self, command: Callable[[], Any]) -> None:
         try:
             command()
         except Exception:
@@ -171,5 +184,6 @@ class IoThread:
                 command = self._commands.popleft()
             except IndexError:
                 return  # another thread took the last one
-            if isinstance(command, _Call):
-                command.fail(Cancelled("the client was closed"))
+            fail = getattr(command, "fail", None)
+            if fail is not None:
+                fail(Cancelled("the client was closed"))

@@ -173,7 +173,10 @@ class MetadataManager:
         endpoints: Iterable[BrokerMetadata],
     ) -> None:
         """Take over leaders, (id, epoch) each, that a Produce or Fetch response named."""
-        self._publish(self.snapshot.with_leaders(leaders, endpoints))
+        snapshot = self.snapshot.with_leaders(leaders, endpoints)
+        if snapshot is not self.snapshot:
+            self._network.set_brokers(snapshot.brokers.values(), self._clock.monotonic_ms())
+            self._publish(snapshot)
 
     def poll(self, now_ms: float) -> PollResult:
         """A Metadata request, when one is due."""
@@ -263,8 +266,6 @@ class MetadataManager:
         self._attempts += 1
 
     def _publish(self, snapshot: ClusterMetadata) -> None:
-        if snapshot is self.snapshot:
-            return
         self.snapshot = snapshot
         for listener in self._listeners:
             listener(snapshot)

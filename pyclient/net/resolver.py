@@ -6,6 +6,7 @@ on a short-lived daemon thread, and only a numeric address at once.
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from collections.abc import Callable
@@ -62,5 +63,9 @@ def resolve(host: str, port: int, when_done: Callable[[], None]) -> Resolution:
         resolution.look_up(host, port)
         when_done()
 
-    threading.Thread(target=run, name=f"pyclient-resolve-{host}", daemon=True).start()
+    try:
+        threading.Thread(target=run, name=f"pyclient-resolve-{host}", daemon=True).start()
+    except RuntimeError as error:  # there are too many threads already
+        resolution.error = OSError(errno.EAGAIN, str(error))
+        resolution.done = True
     return resolution

@@ -57,12 +57,11 @@ class TcpTransport:
     """See `Transport` for what the engine may use."""
 
     __slots__ = (
-        "_closed",
+        "_is_open",
         "_out",
         "_parts_queued",
         "_poller",
         "_reader",
-        "_registered",
         "connected",
         "error",
         "owner",
@@ -81,21 +80,16 @@ class TcpTransport:
         self.error: Exception | None = None
         self.parts_sent = 0
         self.owner = owner
-        self.socket = socket.socket(address.family, socket.SOCK_STREAM)
         self._out: deque[Any] = deque()
         self._parts_queued = 0
         self._poller = poller
         self._reader = FrameReader(options.receive_message_max_bytes)
-        self._closed = False
+        self._is_open = False
         try:
-            options.apply(self.socket)
-            code = self.socket.connect_ex(address.target)
+            self.socket = _connecting_socket(address, options)
+            self._is_open = True
         except OSError as error:
             self.error = error
-        else:
-            if code not in _IN_PROGRESS:
-                self.error = OSError(code, os.strerror(code))
-        self._registered = self.error is None
 
     def send(self, parts: Sequence[Part]) -> int:
         """Queue parts for the next poll, and tell how many were ever queued."""
@@ -112,13 +106,11 @@ class TcpTransport:
 
     def close(self) -> None:
         """Let go of the socket and of all queued parts."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._registered:
-            self._poller.forget(self)
         self._out.clear()
-        self.socket.close()
+        if self._is_open:
+            self._is_open = False
+            self._poller.forget(self)
+            self.socket.close()
 
     # What follows is the poller's.
 
@@ -168,3 +160,21 @@ class TcpTransport:
             return
         except (OSError, InvalidReceiveError) as error:
             self.error = error
+
+
+def _connecting_socket(address: Address, options: SocketOptions) -> socket.socket:
+    """A socket on its way to an address.
+
+    Raises:
+        OSError: it failed already; the family is not supported, say, or files are out.
+    """
+    sock = socket.socket(address.family, socket.SOCK_STREAM)
+    try:
+        options.apply(sock)
+        code = sock.connect_ex(address.target)
+        if code not in _IN_PROGRESS:
+            raise OSError(code, os.strerror(code))
+    except BaseException:
+        sock.close()
+        raise
+    return sock

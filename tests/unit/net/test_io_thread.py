@@ -120,6 +120,12 @@ def test_a_call_after_the_end_is_refused(engine):
         engine.call(lambda: 42, timeout_ms=1_000)
 
 
+def test_a_request_that_the_loop_never_gets_to_is_cancelled(network, engine):
+    engine._io_thread.stop()  # as if another thread closed it between the check and the request
+    with pytest.raises(Cancelled, match="closed"):
+        engine.request(HeartbeatRequest(), 1, timeout_ms=1_000)
+
+
 def test_a_manager_that_fails_ends_the_client_loudly(new_real_engine, caplog):
     class Broken(RecordingManager):
         def poll(self, now_ms):

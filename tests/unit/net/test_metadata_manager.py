@@ -8,6 +8,7 @@ from pyclient.errors import (
     KafkaTimeoutError,
     TopicAuthorizationError,
 )
+from pyclient.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from pyclient.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -194,6 +195,8 @@ def test_a_leader_named_by_another_response_is_taken_over_without_a_request(
     assert engine.metadata.snapshot.leader_for_partition(moved) == 2
     assert engine.metadata.snapshot.leader_epoch_for_partition(moved) == 5
     assert len(broker.received(MetadataRequest)) == requests
+    network.brokers[2].on(HeartbeatRequest, HeartbeatResponse())
+    assert engine.request(HeartbeatRequest(), 2, timeout_ms=1_000)  # its address is known too
 
 
 def test_whoever_waits_is_told_when_the_client_is_closed(network, engine):

@@ -74,6 +74,13 @@ def test_a_refusal_is_told_by_a_poll(poller, listener):
     transport.close()
 
 
+def test_an_address_that_no_socket_can_have_is_told_by_a_poll(poller):
+    transport = poller.open(Address(-5, ("127.0.0.1", 1)), OWNER)
+    assert list(poller.poll(PATIENCE_MS)) == [transport]
+    assert isinstance(transport.error, OSError)
+    transport.close()
+
+
 @pytest.mark.parametrize("parts", [1, 3, 1_024, 5_000])
 def test_parts_arrive_in_order_however_many(poller, connected, parts):
     transport, peer = connected
