@@ -71,20 +71,23 @@ class RecordIterator:
         for collected in self._drop(
             lambda collected: partitions is None or collected.at.partition in partitions
         ):
+            # Only the first of a partition: the seek begins a new epoch.
             if self._subscription.is_current(collected.at):
                 first = collected.records[0].offset
                 self._subscription.seek(collected.at.partition, first, collected.leader_epoch)
 
     def _drop(self, is_dropped: Callable[[CollectedRecords], bool]) -> list[CollectedRecords]:
-        """What was dropped, without the records that the program has got."""
-        dropped = [collected for collected in self._waiting if is_dropped(collected)]
-        self._waiting = deque(one for one in self._waiting if one not in dropped)
+        """What was dropped, in order, without the records that the program has got."""
+        dropped = []
         present = self._collected
         if present is not None and is_dropped(present):
-            rest = self._records[self._index :]
+            if self._index < self._count:
+                dropped.append(present._replace(records=self._records[self._index :]))
             self._forget()
-            if rest:
-                dropped.append(present._replace(records=rest))
+        kept: deque[CollectedRecords] = deque()
+        for collected in self._waiting:
+            (dropped if is_dropped(collected) else kept).append(collected)
+        self._waiting = kept
         return dropped
 
     def _forget(self) -> None:
