@@ -190,3 +190,25 @@ def test_many_engines_open_and_close_without_a_leak(listener, new_real_engine):
             engine.metadata.wait_for_topic("orders", timeout_ms=0)
         engine.close(timeout_ms=5_000)
     assert open_files() == files
+
+
+def test_no_wake_up_is_lost_however_threads_take_turns(new_real_engine):
+    engine = new_real_engine(bootstrap_servers="127.0.0.1:1", reconnect_backoff_ms=60_000)
+    engine.start()
+    results: list[int] = []
+
+    def keep_calling():
+        # A lost wake-up would leave a call to its time-out.
+        results.append(sum(engine.call(lambda: 1, timeout_ms=20_000) for _ in range(300)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=keep_calling) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [300] * 4
