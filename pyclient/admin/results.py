@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any, Protocol
 
 from pyclient.errors import KafkaError, for_code
 from pyclient.protocol.primitives import UUID
 from pyclient.protocol.schema import Struct
+from pyclient.types import format_uuid
 
 
 class Result(Protocol):
@@ -18,7 +18,7 @@ class Result(Protocol):
 
 
 def as_dict(struct: Struct) -> dict[str, Any]:
-    """A struct and all in it, by field names; an id becomes a `uuid.UUID`."""
+    """A struct and all in it, by field names; a topic id in the form that Kafka's tools print."""
     return {
         one.name: _value(one.type is UUID, getattr(struct, one.name)) for one in type(struct).fields
     }
@@ -29,7 +29,7 @@ def _value(is_uuid: bool, value: Any) -> Any:
         return as_dict(value)
     if isinstance(value, list):
         return [_value(is_uuid, one) for one in value]
-    return uuid.UUID(bytes=value) if is_uuid else value
+    return format_uuid(value) if is_uuid else value
 
 
 def error_of(name: str, result: Result) -> KafkaError | None:
