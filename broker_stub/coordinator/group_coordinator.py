@@ -71,7 +71,7 @@ class GroupCoordinator:
         Raises:
             KafkaError: the request is refused.
         """
-        self._check_group_id(request.group_id)
+        self.check_group_id(request.group_id)
         config = self._node.config
         lowest = config["group.min.session.timeout.ms"]
         highest = config["group.max.session.timeout.ms"]
@@ -96,13 +96,18 @@ class GroupCoordinator:
         Raises:
             UnknownMemberIdError: there is none, so whoever asks is no member of it.
         """
-        self._check_group_id(group_id)
+        self.check_group_id(group_id)
         group = self._groups.get(group_id)
         if group is None:
             raise UnknownMemberIdError(f"there is no group {group_id}")
         return group
 
-    def _check_group_id(self, group_id: str) -> None:
+    def check_group_id(self, group_id: str) -> None:
+        """Refuse a group that nobody can be a member of.
+
+        Raises:
+            InvalidGroupIdError: the id is empty.
+        """
         if not group_id:
             raise InvalidGroupIdError("the group id is empty")
 
@@ -118,10 +123,11 @@ class GroupCoordinator:
     ) -> None:
         """Whether this member may commit offsets now.
 
+        Without a group id, too: old programs keep their offsets there, and Kafka lets them.
+
         Raises:
             KafkaError: it may not.
         """
-        self._check_group_id(group_id)
         group = self._groups.get(group_id)
         if group is not None:
             group.validate_commit(member_id, instance_id, generation_id)

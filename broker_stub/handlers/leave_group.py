@@ -27,6 +27,7 @@ def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> L
     if context.api_version < 3:
         node.coordinator.group(request.group_id).leave(request.member_id, None)
         return LeaveGroupResponse()
+    node.coordinator.check_group_id(request.group_id)
     return LeaveGroupResponse(
         members=[_leave(node, request.group_id, member) for member in request.members]
     )

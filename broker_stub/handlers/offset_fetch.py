@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from broker_stub.coordinator.offsets import CommittedOffset
 from broker_stub.request import RequestContext
 from pyclient.error_codes import code_of
-from pyclient.errors import InvalidGroupIdError, KafkaError
+from pyclient.errors import KafkaError
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -34,7 +34,6 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
     """Look up committed offsets."""
     if context.api_version >= 8:
         return OffsetFetchResponse(groups=[_of_group(node, group) for group in request.groups])
-    _check(request.group_id)
     wanted = None
     if request.topics is not None:
         wanted = {topic.name: topic.partition_indexes for topic in request.topics}
@@ -59,10 +58,6 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
 
 
 def _of_group(node: Node, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-    try:
-        _check(group.group_id)
-    except KafkaError as error:
-        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=code_of(error))
     wanted = None
     if group.topics is not None:
         wanted = {topic.name: topic.partition_indexes for topic in group.topics}
@@ -87,11 +82,6 @@ def _of_group(node: Node, group: OffsetFetchRequestGroup) -> OffsetFetchResponse
     )
 
 
-def _check(group_id: str) -> None:
-    if not group_id:
-        raise InvalidGroupIdError("the group id is empty")
-
-
 def _look_up(
     node: Node, group_id: str, wanted: dict[str, list[int]] | None
 ) -> dict[str, dict[int, CommittedOffset]]:
@@ -109,9 +99,24 @@ def _look_up(
 
 
 def refuse(request: OffsetFetchRequest, error: KafkaError) -> OffsetFetchResponse:
-    """The error once per group; version 1 has no room for it, and Kafka sends none there."""
+    """The error once per group, and once per partition for version 1, which has it only there."""
     return OffsetFetchResponse(
         error_code=code_of(error),
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=_NONE.offset,
+                        metadata=_NONE.metadata,
+                        error_code=code_of(error),
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ],
         groups=[
             OffsetFetchResponseGroup(group_id=group.group_id, error_code=code_of(error))
             for group in request.groups

@@ -1,0 +1,326 @@
+"""OffsetCommit and OffsetFetch on the wire, in every version; what a restart brings back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker_stub import dispatch
+from pyclient.error_codes import (
+    CoordinatorLoadInProgressError,
+    IllegalGenerationError,
+    NotCoordinatorError,
+    OffsetMetadataTooLargeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
+)
+from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pyclient.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pyclient.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from tests.support.group_member import SESSION_MS, GroupMember, find_coordinator, stable_pair
+from tests.support.node_harness import NodeHarness
+
+Found = dict[tuple[str, int], tuple[int, str]]
+
+
+@pytest.fixture(autouse=True)
+def topics(harness: NodeHarness) -> None:
+    find_coordinator(harness)
+    harness.create_topic("orders", 2)
+    harness.create_topic("payments")
+
+
+def commit_request(
+    offsets: dict[tuple[str, int], int], *, group_id: str = "group", leader_epoch: int = -1
+) -> OffsetCommitRequest:
+    """Offsets of somebody who assigned partitions by hand; the metadata tells them apart."""
+    names = dict.fromkeys(topic for topic, _ in offsets)
+    return OffsetCommitRequest(
+        group_id=group_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=name,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=index,
+                        committed_offset=offset,
+                        committed_leader_epoch=leader_epoch,
+                        committed_metadata=f"about {name}-{index}",
+                    )
+                    for (topic, index), offset in offsets.items()
+                    if topic == name
+                ],
+            )
+            for name in names
+        ],
+    )
+
+
+def commit(harness: NodeHarness, version: int = 9, **offsets: int) -> None:
+    request = commit_request({("orders", 0): offsets["orders"]})
+    response = harness.ask(request, version)
+    assert response.topics[0].partitions[0].error_code == 0
+
+
+def fetch(
+    harness: NodeHarness, version: int, wanted: dict[str, list[int]] | None, group: str = "group"
+) -> Found:
+    """Offset and metadata by partition, in whichever form the version has."""
+    if version < 8:
+        named = None if wanted is None else [
+            OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
+            for name, indexes in wanted.items()
+        ]  # fmt: skip
+        response = harness.ask(OffsetFetchRequest(group_id=group, topics=named), version)
+        assert response.error_code == 0
+        return _found(response.topics)
+    asked = None if wanted is None else [
+        OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
+        for name, indexes in wanted.items()
+    ]  # fmt: skip
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=asked)])
+    (answered,) = harness.ask(request, version).groups
+    assert (answered.group_id, answered.error_code) == (group, 0)
+    return _found(answered.topics)
+
+
+def _found(topics: list[Any]) -> Found:
+    assert all(one.error_code == 0 for topic in topics for one in topic.partitions)
+    return {
+        (topic.name, one.partition_index): (one.committed_offset, one.metadata)
+        for topic in topics
+        for one in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+def test_offsets_and_their_metadata_are_kept_in_every_version(harness, version):
+    offsets = {("orders", 0): 5, ("orders", 1): 7, ("payments", 0): 2**40}
+    response = harness.ask(commit_request(offsets), version)
+    codes = [one.error_code for topic in response.topics for one in topic.partitions]
+    assert codes == [0, 0, 0]
+    expected = {
+        (topic, index): (offset, f"about {topic}-{index}")
+        for (topic, index), offset in offsets.items()
+    }
+    assert fetch(harness, 9, {"orders": [0, 1], "payments": [0]}) == expected
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+def test_offsets_are_found_in_every_version_and_minus_one_where_there_are_none(harness, version):
+    commit(harness, orders=5)
+    found = fetch(harness, version, {"orders": [0, 1], "unknown": [3]})
+    assert found == {
+        ("orders", 0): (5, "about orders-0"),
+        ("orders", 1): (-1, ""),
+        ("unknown", 3): (-1, ""),
+    }
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+def test_all_offsets_of_a_group_are_found_if_no_topics_are_named(harness, version):
+    harness.ask(commit_request({("orders", 1): 7, ("payments", 0): 1}), 9)
+    harness.ask(commit_request({("orders", 0): 99}, group_id="another"), 9)
+    found = fetch(harness, version, None)
+    assert {partition: offset for partition, (offset, _) in found.items()} == {
+        ("orders", 1): 7,
+        ("payments", 0): 1,
+    }
+    assert fetch(harness, version, None, group="nobody's") == {}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_several_groups_are_looked_up_at_once(harness, version):
+    harness.ask(commit_request({("orders", 0): 1}, group_id="a"), 9)
+    harness.ask(commit_request({("orders", 0): 2}, group_id="b"), 9)
+    asked = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
+    groups = [OffsetFetchRequestGroup(group_id=name, topics=asked) for name in ("a", "b")]
+    response = harness.ask(OffsetFetchRequest(groups=groups), version)
+    found = {group.group_id: _found(group.topics) for group in response.groups}
+    assert {name: one["orders", 0][0] for name, one in found.items()} == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
+def test_the_leader_epoch_of_an_offset_is_kept(harness, version):
+    harness.ask(commit_request({("orders", 0): 5}, leader_epoch=3), 6)
+    if version < 8:
+        topics = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
+        response = harness.ask(OffsetFetchRequest(group_id="group", topics=topics), version)
+        (topic,) = response.topics
+    else:
+        group = OffsetFetchRequestGroup(group_id="group", topics=None)
+        (topic,) = harness.ask(OffsetFetchRequest(groups=[group]), version).groups[0].topics
+    assert topic.partitions[0].committed_leader_epoch == 3
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+def test_partitions_that_do_not_exist_are_refused_and_the_others_kept(harness, version):
+    offsets = {("orders", 0): 5, ("orders", 2): 5, ("unknown", 0): 5}
+    response = harness.ask(commit_request(offsets), version)
+    codes = {
+        (topic.name, one.partition_index): one.error_code
+        for topic in response.topics
+        for one in topic.partitions
+    }
+    unknown = UnknownTopicOrPartitionError.code
+    assert codes == {("orders", 0): 0, ("orders", 2): unknown, ("unknown", 0): unknown}
+    assert fetch(harness, 9, None) == {("orders", 0): (5, "about orders-0")}
+
+
+def test_no_metadata_is_an_empty_text(harness):
+    request = commit_request({("orders", 0): 5})
+    request.topics[0].partitions[0].committed_metadata = None
+    harness.ask(request, 9)
+    assert fetch(harness, 9, None) == {("orders", 0): (5, "")}
+
+
+def test_metadata_that_is_too_long_is_refused(harness):
+    request = commit_request({("orders", 0): 5})
+    request.topics[0].partitions[0].committed_metadata = "ä" * 2049
+    response = harness.ask(request, 9)
+    assert response.topics[0].partitions[0].error_code == OffsetMetadataTooLargeError.code
+    assert fetch(harness, 9, None) == {}
+
+
+def test_only_members_commit_while_a_group_has_some(harness):
+    leader, follower = stable_pair(harness)
+    assert leader.commit(5) == 0
+    assert GroupMember(harness).commit(6) == UnknownMemberIdError.code
+    follower.generation_id = 1
+    assert follower.commit(7) == IllegalGenerationError.code
+    stranger = GroupMember(harness)
+    stranger.member_id, stranger.generation_id = "stranger", 2
+    assert stranger.commit(8) == UnknownMemberIdError.code
+    assert fetch(harness, 9, None)["orders", 0][0] == 5
+
+
+def test_a_commit_waits_for_the_sync_but_not_for_the_join(harness):
+    leader, follower = stable_pair(harness)
+    pending = leader.start_join()
+    assert follower.commit(5) == 0  # the last chance before it gives its partitions up
+    follower.joined(follower.start_join())
+    leader.joined(pending)
+    assert follower.commit(6) == RebalanceInProgressError.code
+
+
+def test_a_commit_keeps_a_member_in(harness):
+    leader, _ = stable_pair(harness)
+    harness.advance(SESSION_MS - 1)
+    assert leader.commit(5) == 0
+    harness.advance(SESSION_MS - 1)
+    assert leader.heartbeat() == RebalanceInProgressError.code  # of the silent one
+
+
+def test_an_empty_group_takes_commits_of_those_who_are_no_members(harness):
+    leader, follower = stable_pair(harness)
+    leader.leave()
+    follower.leave()
+    assert GroupMember(harness).commit(5) == 0
+    departed = GroupMember(harness)
+    departed.member_id = leader.member_id
+    assert departed.commit(6) == 0
+    assert leader.commit(7) == UnknownMemberIdError.code
+
+
+def test_a_generation_of_a_group_that_does_not_exist_is_refused(harness):
+    member = GroupMember(harness, group_id="unheard-of")
+    member.member_id, member.generation_id = "m", 1
+    assert member.commit(5) == IllegalGenerationError.code
+
+
+def test_offsets_without_a_group_are_kept_as_kafka_does(harness):
+    harness.ask(commit_request({("orders", 0): 5}, group_id=""), 9)
+    assert fetch(harness, 9, None, group="") == {("orders", 0): (5, "about orders-0")}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_offsets_outlive_a_restart_and_a_kill(harness, clean):
+    harness.ask(commit_request({("orders", 0): 5, ("orders", 1): 6}), 9)
+    commit(harness, orders=8)
+    harness.restart(clean=clean)
+    assert fetch(harness, 9, None) == {
+        ("orders", 0): (8, "about orders-0"),
+        ("orders", 1): (6, "about orders-1"),
+    }
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_group_goes_on_after_a_restart_and_a_kill_as_if_nothing_had_been(harness, clean):
+    leader, follower = stable_pair(harness)
+    harness.restart(clean=clean)
+    assert leader.heartbeat() == follower.heartbeat() == 0
+    assert follower.start_sync().response.assignment == b"other half"
+    assert follower.commit(5) == 0
+    # And its rebalances count on.
+    follower.leave()
+    (only,) = leader.joined(leader.start_join()).members
+    assert (only.member_id, leader.generation_id) == (leader.member_id, 3)
+
+
+def test_members_that_do_not_come_back_after_a_restart_lose_their_sessions(harness):
+    leader, follower = stable_pair(harness)
+    harness.restart(clean=False)
+    harness.advance(SESSION_MS - 1)
+    assert leader.heartbeat() == 0
+    harness.advance(1)
+    assert follower.heartbeat() == UnknownMemberIdError.code
+
+
+def test_a_group_that_was_empty_is_empty_after_a_restart(harness):
+    leader, follower = stable_pair(harness)
+    leader.leave()
+    follower.leave()
+    harness.restart()
+    newcomer = GroupMember(harness, join=3)
+    newcomer.join()
+    assert newcomer.generation_id == 4  # 3 was the one without members
+
+
+def test_a_static_member_finds_its_place_after_a_restart_of_the_broker(harness):
+    old = GroupMember(harness, instance_id="i")
+    old.join("range", "roundrobin")
+    old.start_sync({old.member_id: b"everything"})
+    harness.restart()
+    new = GroupMember(harness, instance_id="i")
+    new.join("range", "roundrobin")
+    assert new.generation_id == old.generation_id
+    assert new.start_sync().response.assignment == b"everything"
+
+
+def test_offsets_of_a_deleted_topic_are_forgotten_for_good(harness):
+    harness.ask(commit_request({("orders", 0): 5, ("payments", 0): 6}), 9)
+    harness.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name="orders")]), 6)
+    harness.create_topic("orders", 2)
+    left = {("payments", 0): (6, "about payments-0")}
+    assert fetch(harness, 9, None) == left
+    harness.restart(clean=False)
+    assert fetch(harness, 9, None) == left
+
+
+def test_commits_before_anybody_found_the_coordinator_are_sent_to_ask(tmp_path):
+    harness = NodeHarness(tmp_path / "new")
+    harness.create_topic("orders")
+    response = harness.ask(commit_request({("orders", 0): 5}), 9)
+    assert response.topics[0].partitions[0].error_code == NotCoordinatorError.code
+    harness.node.abandon()
+
+
+def test_a_refused_offset_fetch_says_so_where_its_version_looks():
+    error = CoordinatorLoadInProgressError()
+    named = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
+    old = dispatch.refusal(OffsetFetchRequest(group_id="group", topics=named), error)
+    assert old.topics[0].partitions[0].error_code == old.error_code == error.code
+    group = OffsetFetchRequestGroup(group_id="group", topics=None)
+    new = dispatch.refusal(OffsetFetchRequest(groups=[group]), error)
+    assert [(one.group_id, one.error_code) for one in new.groups] == [("group", error.code)]
