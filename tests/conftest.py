@@ -1,10 +1,12 @@
 """Fixtures for every test: the twins."""
 
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
 from pyclient import _twin
+from tests.support.twins import names_of, use
 
 
 @pytest.fixture(params=list(_twin.PACKAGES))
@@ -13,9 +15,13 @@ def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mod
 
     A twin that cannot be loaded fails the test, for a fallback would hide it.
     """
-    modules = _twin.load(request.param)
-    for module, names in _twin.MODULES.items():
-        for name in names:
-            monkeypatch.setattr(_twin, name, getattr(modules[module], name))
-    monkeypatch.setattr(_twin, "NATIVE", request.param == "native")
-    return modules["batch"]
+    use(names_of(request.param), monkeypatch.setattr)
+    return _twin.load(request.param)["batch"]
+
+
+@pytest.fixture
+def twin_in_use() -> Iterator[None]:
+    """Give back the twin that is in use to what comes after a test that switches by itself."""
+    before = names_of("native" if _twin.NATIVE else "python")
+    yield
+    use(before)

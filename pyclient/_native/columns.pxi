@@ -174,20 +174,23 @@ cdef class ColumnBuffers:
             raise ValueError("the columns have no room for the batch: finish them first")
         self._reserve(min(<Py_ssize_t>record_count, reader.view.len // SMALLEST_RECORD),
                       reader.view.len)
-        with nogil:
-            fault = self._fill(
-                reader, base_timestamp, stamped, append_time, from_offset, until_offset)
-        if fault is not NULL or reader.at != reader.end:
-            self.key.cut(before, key_nulls)
-            self.value.cut(before, value_nulls)
-            self.header_key.cut(headers_before, 0)
-            self.header_value.cut(headers_before, header_nulls)
-            self.offset.size = self.timestamp.size = 8 * before
-            self.headers.size = 4 * (before + 1)
+        try:
+            with nogil:
+                fault = self._fill(
+                    reader, base_timestamp, stamped, append_time, from_offset, until_offset)
             if fault is not NULL:
                 raise reader.corrupt_record(fault)
             reader.check_end()
-        self.rows_ = self.key.rows
+            self.rows_ = self.key.rows
+        finally:
+            if self.rows_ != self.key.rows:
+                self.key.cut(before, key_nulls)
+                self.value.cut(before, value_nulls)
+                self.header_key.cut(headers_before, 0)
+                self.header_value.cut(headers_before, header_nulls)
+                self.offset.cut(8 * before)
+                self.timestamp.cut(8 * before)
+                self.headers.cut(4 * (before + 1))
         for row in range(before, self.rows_):
             self.topic.put_int32(topic)
             self.partition.put_int32(partition)
@@ -211,7 +214,7 @@ cdef class ColumnBuffers:
     cdef const char *_fill(
         self, RecordReader reader, int64_t base_timestamp, bint stamped, int64_t append_time,
         int64_t from_offset, int64_t until_offset,
-    ) noexcept nogil:
+    ) except? NULL nogil:
         cdef RecordSpan span
         cdef const char *fault
         cdef int64_t offset
@@ -227,37 +230,33 @@ cdef class ColumnBuffers:
                 self.timestamp.put_int64(
                     append_time if stamped else wire_add(base_timestamp, span.timestamp_delta))
                 if self.with_headers:
-                    if not self._fill_headers(&span):
-                        return b"its headers are wrong"
+                    self._fill_headers(&span)
                     self.headers.put_int32(<int32_t>self.header_key.rows)
             reader.at = span.end
             reader.done += 1
         return NULL
 
-    cdef bint _fill_headers(self, RecordSpan *span) noexcept nogil:
+    cdef int _fill_headers(self, RecordSpan *span) except -1 nogil:
         cdef const uint8_t *at = span.headers
         cdef const uint8_t *data
         cdef Py_ssize_t size
         cdef int64_t left
         for left in range(span.header_count):
             at = parse_bytes(at, span.end, &data, &size)
-            if at is NULL or size < 0:
-                return False
             if is_ascii(data, size):
                 self.header_key.put(data, size)
             else:
                 with gil:
                     self._put_decoded(data, size)
             at = parse_bytes(at, span.end, &data, &size)
-            if at is NULL:
-                return False
             self.header_value.put(data, size)
-        return at == span.end
+        return 0
 
-    cdef void _put_decoded(self, const uint8_t *data, Py_ssize_t size) noexcept:
+    cdef int _put_decoded(self, const uint8_t *data, Py_ssize_t size) except -1:
         cdef bytes name = PyUnicode_DecodeUTF8(
             <const char *>data, size, b"replace").encode("utf-8")
         self.header_key.put(<const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+        return 0
 
     def add_record(
         self, int64_t offset, int64_t timestamp, int32_t timestamp_type, key, value,

@@ -33,7 +33,9 @@ cdef const char *parse_record(
     const uint8_t *at, const uint8_t *end, RecordSpan *span,
 ) noexcept nogil:
     """Fill `span` from the record at `at`; what is wrong with it, or NULL."""
-    cdef int64_t length
+    cdef int64_t length, left
+    cdef const uint8_t *data
+    cdef Py_ssize_t size
     at = wire_get_varint(at, end, &length)
     if at is NULL:
         return b"its length is not a varint"
@@ -57,14 +59,21 @@ cdef const char *parse_record(
     at = wire_get_varint(at, end, &span.header_count)
     if at is NULL or span.header_count < 0 or 2 * span.header_count > end - at:
         return b"its header count is wrong"
-    if span.header_count == 0 and at != end:
-        return b"it has bytes behind its last field"
     span.headers = at
+    for left in range(span.header_count):
+        at = parse_bytes(at, end, &data, &size)
+        if at is NULL or size < 0:
+            return b"a header's name is wrong"
+        at = parse_bytes(at, end, &data, &size)
+        if at is NULL:
+            return b"a header's value is wrong"
+    if at != end:
+        return b"it has bytes behind its last field"
     return NULL
 
 
-cdef tuple parse_headers(RecordSpan *span, int32_t *size):
-    """The headers as pairs and their bytes, or None where they are wrong."""
+cdef tuple decode_headers(RecordSpan *span, int32_t *size):
+    """The headers of a parsed record as pairs, and the sum of their bytes."""
     cdef const uint8_t *at = span.headers
     cdef const uint8_t *data
     cdef Py_ssize_t length
@@ -73,20 +82,16 @@ cdef tuple parse_headers(RecordSpan *span, int32_t *size):
     size[0] = 0
     for left in range(span.header_count):
         at = parse_bytes(at, span.end, &data, &length)
-        if at is NULL or length < 0:
-            return None
         # Java replaces what is not UTF-8, and a partition must not stop at such a name.
         name = PyUnicode_DecodeUTF8(<const char *>data, length, b"replace")
         size[0] += length
         at = parse_bytes(at, span.end, &data, &length)
-        if at is NULL:
-            return None
         if length < 0:
             pairs.append((name, None))
         else:
             pairs.append((name, PyBytes_FromStringAndSize(<const char *>data, length)))
             size[0] += length
-    return tuple(pairs) if at == span.end else None
+    return tuple(pairs)
 
 
 cdef class RecordReader:
@@ -205,10 +210,7 @@ cdef class RecordDecoder:
                     record.plain_value = PyBytes_FromStringAndSize(
                         <const char *>span.value, span.value_size)
                 if span.header_count:
-                    headers = parse_headers(&span, &record.header_size)
-                    if headers is None:
-                        raise reader.corrupt_record(b"its headers are wrong")
-                    record.header_pairs = headers
+                    record.header_pairs = decode_headers(&span, &record.header_size)
                 else:
                     record.header_size = -1
                     record.header_pairs = ()

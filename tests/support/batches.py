@@ -24,9 +24,11 @@ def numbered_records(count: int) -> list[Record]:
     ]
 
 
-def build_batch(records: Iterable[Record] = numbered_records(3), **options: Any) -> bytes:
-    """A closed batch of these records, as one piece."""
-    builder = _twin.BatchBuilder(bytearray(1 << 20), **options)
+def build_batch(
+    records: Iterable[Record] = numbered_records(3), *, buffer: int = 1 << 20, **options: Any
+) -> bytes:
+    """A closed batch of these records, as one piece, built in a buffer of that many bytes."""
+    builder = _twin.BatchBuilder(bytearray(buffer), **options)
     for record in records:
         assert builder.try_append(*record) >= 0
     return b"".join(builder.close())

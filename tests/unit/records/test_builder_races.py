@@ -14,6 +14,7 @@ from pyclient.records.batch import RecordBatch
 
 WRITERS = 6
 BUFFER = 2048
+SEAL_AFTER = 3000
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ class Sharing:
     def __init__(self, twin: ModuleType) -> None:
         self.builder: Any = twin.BatchBuilder(bytearray(BUFFER))
         self.growing = threading.Lock()
+        self.busy = threading.Event()
         # In the native twin an append takes no lock at all.
         self.appending: AbstractContextManager[Any] = (
             nullcontext() if _twin.NATIVE else threading.RLock()
@@ -43,6 +45,8 @@ class Sharing:
             value = b"%d:%d" % (writer, number)
             with self.appending:
                 index = self.builder.try_append(1000 + number, None, value)
+            if index == SEAL_AFTER:
+                self.busy.set()
             if index >= 0:
                 self.taken[writer].append((index, value))
                 number += 1
@@ -62,8 +66,7 @@ def test_no_append_is_lost_or_doubled(round_: int, twin: ModuleType, eager_switc
     threads = [threading.Thread(target=sharing.write, args=(n,)) for n in range(WRITERS)]
     for thread in threads:
         thread.start()
-    while sharing.builder.record_count < 5000:
-        pass
+    assert sharing.busy.wait(60)
     with sharing.appending:
         assert sharing.builder.seal()
     count = sharing.builder.record_count
