@@ -134,6 +134,7 @@ class CommittedOffsetManager:
             if at.partition in found:
                 offset = found[at.partition]
                 self._subscription.start_at(at, offset.offset, offset.leader_epoch)
+        self._inbox.ring()  # for who waits for a position
         missing = [at for at in partitions if at.partition not in found]
         start_by_default(self._subscription, missing, self._inbox)
 

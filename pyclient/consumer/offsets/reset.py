@@ -84,6 +84,7 @@ class OffsetResetManager:
                 self._inbox.post_error(found, is_relevant=retry)
         else:
             self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
+            self._inbox.ring()  # for who waits for the position
 
 
 def _epoch(leader_epoch: int | None) -> int:

@@ -179,6 +179,7 @@ def test_a_reset_starts_the_partition_where_it_was_found():
     assert asked(unsent) == {0: EARLIEST, 1: LATEST}
     assert world.poll() == {}
     answer(unsent, {0: 1, 1: 9})
+    assert world.inbox._waiter.woken  # somebody may wait for the position
     assert (world.subscription.position(P0), world.subscription.position(P1)) == (1, 9)
 
 

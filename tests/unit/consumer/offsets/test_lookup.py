@@ -87,6 +87,7 @@ def test_a_partition_starts_at_its_committed_offset():
     (topic,) = unsent.request.topics
     assert (topic.name, topic.partition_indexes) == ("orders", [0])
     world.answer(unsent, response(42))
+    assert world.inbox._waiter.woken  # somebody may wait for the position
     assert world.subscription.positions() == {P0: OffsetAndMetadata(42, "", 2)}
 
 
