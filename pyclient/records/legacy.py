@@ -191,8 +191,9 @@ class LegacyBatch:
             raise self._corrupt("a compressed message without messages")
         if self.magic == 0:
             return messages
-        # Relative offsets count from the wrapper's, which is the last message's own.
-        base = self._message.offset - messages[-1].offset
+        # Relative offsets count from the wrapper's, which is the last message's own; a producer
+        # leaves it at 0 for the broker to set.
+        base = self._message.offset and self._message.offset - messages[-1].offset
         if base < 0:
             raise self._corrupt("its messages start before offset 0")
         return [message._replace(offset=base + message.offset) for message in messages]

@@ -65,6 +65,11 @@ def test_inner_offsets_are_relative_in_the_second_format(twin: ModuleType) -> No
     assert [record.offset for record in batch.decode(from_offset=102)] == [102, 103]
 
 
+def test_a_producers_wrapper_has_no_offset_yet(twin: ModuleType) -> None:
+    inner = b"".join(message(index, b"x") for index in range(3))
+    assert [record.offset for record in LegacyBatch(wrapper(0, inner)).decode()] == [0, 1, 2]
+
+
 def test_inner_offsets_are_absolute_in_the_first_format(twin: ModuleType) -> None:
     inner = b"".join(message(index, b"x", magic=0) for index in (100, 102))
     batch = LegacyBatch(wrapper(102, inner, magic=0))
