@@ -7,13 +7,6 @@ Any thread may call.
 from __future__ import annotations
 
 
-def info(message: str, *values: object) -> None:
-    """Something an operator may want to know."""
-    import logging
-
-    logging.getLogger("broker_stub").info(message, *values)
-
-
 def warn(message: str, *values: object) -> None:
     """Something went wrong for one client, or was repaired."""
     import logging

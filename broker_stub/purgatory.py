@@ -111,19 +111,10 @@ class Purgatory:
     def __len__(self) -> int:
         return len({operation for watchers in self._watchers.values() for operation in watchers})
 
-    def try_complete_else_watch(
-        self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: float
-    ) -> bool:
-        """Complete the operation now, or keep it until a key is checked or its time is out."""
-        if operation.try_complete():
-            return True
-        self.watch(operation, keys, timeout_ms)
-        return False
-
     def watch(
         self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: float
     ) -> None:
-        """Keep an operation that can't complete now."""
+        """Keep an operation that can't complete now, until a key is checked or its time is out."""
         operation.watched = tuple(keys)
         for key in operation.watched:
             self._watchers.setdefault(key, {})[operation] = None

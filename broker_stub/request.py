@@ -11,7 +11,6 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from pyclient.protocol.primitives import Part
 
 Answer = TypeVar("Answer")
-Mapped = TypeVar("Mapped")
 
 
 class Reply(NamedTuple):
@@ -31,14 +30,12 @@ HANG_UP: Final = Reply([], close=True)
 class ConnectionContext:
     """The other end of a connection, for as long as it lasts."""
 
-    __slots__ = ("client_host", "client_software", "connection_id", "listener")
+    __slots__ = ("client_host", "connection_id", "listener")
 
     def __init__(self, connection_id: str, client_host: str, listener: str = "PLAINTEXT") -> None:
         self.connection_id = connection_id
         self.client_host = client_host
         self.listener = listener
-        # Name and version, once ApiVersions has told them.
-        self.client_software = ("unknown", "unknown")
 
 
 class RequestContext:
@@ -83,11 +80,6 @@ class Parked(Generic[Answer]):
         self._abandoned = False
 
     @property
-    def answered(self) -> bool:
-        """Whether the answer is there."""
-        return self._answered
-
-    @property
     def abandoned(self) -> bool:
         """Whether nobody waits for the answer any more."""
         return self._abandoned
@@ -116,9 +108,3 @@ class Parked(Generic[Answer]):
         self._abandoned = True
         if self.on_abandoned is not None:
             self.on_abandoned()
-
-    def map(self, function: Callable[[Answer], Mapped]) -> Parked[Mapped]:
-        """A parked answer that is `function` of this one."""
-        mapped: Parked[Mapped] = Parked(on_abandoned=self.abandon)
-        self.deliver_to(lambda answer: mapped.answer(function(answer)))
-        return mapped

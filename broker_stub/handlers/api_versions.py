@@ -39,7 +39,6 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
         software = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(text) for text in software):
             raise InvalidRequestError("client software name or version is malformed")
-        context.connection.client_software = software
     return ApiVersionsResponse(api_keys=_listed(node.dispatcher.served()))
 
 

@@ -85,19 +85,10 @@ def purgatory() -> tuple[ManualClock, Timers, Purgatory]:
     return clock, timers, Purgatory(timers)
 
 
-def test_an_operation_that_can_complete_never_enters():
-    _, _, waiting = purgatory()
-    operation = Operation()
-    operation.ready = True
-    assert waiting.try_complete_else_watch(operation, ["a"], 100)
-    assert operation.outcome == "completed"
-    assert len(waiting) == 0
-
-
 def test_an_operation_completes_when_a_key_it_watches_is_checked():
     clock, timers, waiting = purgatory()
     operation = Operation()
-    assert not waiting.try_complete_else_watch(operation, ["a", "b"], 100)
+    waiting.watch(operation, ["a", "b"], 100)
     waiting.check_and_complete("b")
     assert operation.outcome == ""
     operation.ready = True

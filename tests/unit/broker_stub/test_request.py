@@ -11,7 +11,6 @@ def test_an_answer_reaches_whoever_asked_before_it_came():
     parked.deliver_to(got.append)
     parked.answer(1)
     assert got == [1]
-    assert parked.answered
 
 
 def test_an_answer_that_is_there_already_is_delivered_at_once():
@@ -39,19 +38,4 @@ def test_an_answer_to_a_client_that_is_gone_is_dropped():
     parked.answer(1)
     assert gone == [True]
     assert got == []
-    assert parked.abandoned
-
-
-def test_a_mapped_answer_follows_the_one_it_is_made_of():
-    parked: Parked[int] = Parked()
-    mapped = parked.map(str)
-    got = []
-    mapped.deliver_to(got.append)
-    parked.answer(7)
-    assert got == ["7"]
-
-
-def test_abandoning_a_mapped_answer_abandons_the_one_it_is_made_of():
-    parked: Parked[int] = Parked()
-    parked.map(str).abandon()
     assert parked.abandoned

@@ -31,9 +31,3 @@ def test_no_feature_is_promised(harness):
 def test_a_malformed_software_name_or_version_is_refused(harness, name, version):
     request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
     assert harness.ask(request, 3).error_code == InvalidRequestError.code
-
-
-def test_the_connection_remembers_the_client_software(harness):
-    request = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="2.6")
-    harness.ask(request, 3)
-    assert harness.connection.client_software == ("librdkafka", "2.6")
