@@ -28,11 +28,12 @@ def fill(kafka_broker):
 
 @pytest.fixture
 def new_consumer(servers):
-    """Makes consumers that start at the beginning."""
+    """Makes consumers that start at the beginning, and hear of rebalances soon."""
     made = []
+    defaults = {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 50}
 
     def new_consumer(*topics, **options):
-        settings = {"bootstrap_servers": servers, "auto_offset_reset": "earliest", **options}
+        settings = {"bootstrap_servers": servers, **defaults, **options}
         made.append(KafkaConsumer(*topics, **settings))
         return made[-1]
 

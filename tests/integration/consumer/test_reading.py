@@ -216,6 +216,7 @@ def test_a_wakeup_from_another_thread_ends_the_wait(new_consumer, fill):
 def test_a_second_thread_is_refused(new_consumer, fill):
     fill("orders", count=0)
     consumer = new_consumer("orders")
+
     def poll_until_woken():
         with pytest.raises(WakeupError):
             consumer.poll(timeout_ms=60_000)
