@@ -80,6 +80,11 @@ class Parked(Generic[Answer]):
         self._abandoned = False
 
     @property
+    def answered(self) -> bool:
+        """Whether the answer is there."""
+        return self._answered
+
+    @property
     def abandoned(self) -> bool:
         """Whether nobody waits for the answer any more."""
         return self._abandoned
