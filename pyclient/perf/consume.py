@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pyclient import KafkaConsumer
+from pyclient import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from pyclient.clock import Clock
 from pyclient.errors import KafkaTimeoutError
 
@@ -28,9 +28,10 @@ def measure_consume(
     yield _HEADER
     settings = {"group_id": "perf-consumer", "auto_offset_reset": "earliest", **client}
     records = size = 0
-    with KafkaConsumer(topic, **settings) as consumer:
+    with KafkaConsumer(**settings) as consumer:
         start_ms, wall_start_ms = clock.monotonic_ms(), clock.now_ms()
-        joined_ms = None
+        joined = _Joined(clock)
+        consumer.subscribe([topic], listener=joined)
         while records < count:
             polled = consumer.poll(timeout_ms=timeout_ms)
             if not polled:
@@ -38,8 +39,6 @@ def measure_consume(
                     f"{records} of {count} records read from {topic}, then nothing for "
                     f"{timeout_ms} ms"
                 )
-            if joined_ms is None:
-                joined_ms = clock.monotonic_ms()
             for batch in polled.values():
                 records += len(batch)
                 for record in batch:
@@ -47,7 +46,7 @@ def measure_consume(
                         record.serialized_value_size, 0
                     )
         end_ms = clock.monotonic_ms()
-    rebalance_ms = (joined_ms or end_ms) - start_ms
+    rebalance_ms = (joined.at_ms or end_ms) - start_ms
     elapsed, fetching = (end_ms - start_ms) / 1000, (end_ms - start_ms - rebalance_ms) / 1000
     megabytes = size / _MEGABYTE
     figures = (
@@ -63,6 +62,21 @@ def measure_consume(
         f"{_per(records, fetching):.4f}",
     )
     yield ", ".join(figures)
+
+
+class _Joined(ConsumerRebalanceListener):
+    """Notes when the group had its partitions for the first time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.at_ms: float | None = None
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:  # noqa: ARG002
+        if self.at_ms is None:
+            self.at_ms = self._clock.monotonic_ms()
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        pass
 
 
 def _per(amount: float, seconds: float) -> float:

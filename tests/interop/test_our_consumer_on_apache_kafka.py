@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import confluent_kafka
 import pytest
@@ -18,7 +18,9 @@ RECORDS = 400
 
 def write_with_confluent(servers: str, topic: str, codec: str = "none") -> dict[int, list[bytes]]:
     """Fill a topic; the values of each partition come back, in their order."""
-    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "compression.type": codec})
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": servers, "compression.type": codec, "enable.idempotence": True}
+    )
     written: dict[int, list[bytes]] = {number: [] for number in range(PARTITIONS)}
     for number in range(RECORDS):
         value = f"value-{number}".encode() * 20
@@ -50,13 +52,13 @@ def test_what_confluent_kafka_wrote_is_what_we_read(apache: ApacheKafka, codec: 
 class Assigned(ConsumerRebalanceListener):
     """Tells when a member has its partitions."""
 
-    def __init__(self, on_change: Callable[[set[TopicPartition]], None]) -> None:
+    def __init__(self, on_change: Callable[[Collection[TopicPartition]], None]) -> None:
         self._on_change = on_change
 
-    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         pass
 
-    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         self._on_change(assigned)
 
 
@@ -81,7 +83,7 @@ def test_a_group_of_two_shares_the_partitions_and_reads_everything_once(
                 enable_auto_commit=False,
             ) as consumer:
 
-                def on_change(assigned: set[TopicPartition]) -> None:
+                def on_change(assigned: Collection[TopicPartition]) -> None:
                     shares[index] = len(assigned)
                     if shares == [2, 2]:
                         settled.set()
