@@ -7,15 +7,14 @@ ordinary append path, and brings them back from there at start. Serving thread o
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from broker_stub import diagnostics
 from broker_stub.coordinator.classic_group import ClassicGroup
 from broker_stub.coordinator.group_log import (
     OFFSETS_TOPIC,
     KeyValue,
-    build_batch,
     group_record,
     offset_record,
     partition_for_group,
@@ -24,6 +23,7 @@ from broker_stub.coordinator.group_log import (
 from broker_stub.coordinator.group_state import GroupState, JoinTerms
 from broker_stub.coordinator.member import Member
 from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
+from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
 from pyclient.errors import (
     IllegalGenerationError,
@@ -44,13 +44,10 @@ from pyclient.protocol.messages.join_group import (
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
-from pyclient.records.batch import iter_batches
 from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
-
-_log = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
@@ -150,7 +147,7 @@ class GroupCoordinator:
 
     # -- the log -----------------------------------------------------------------------------
 
-    def _append(self, group_id: str, records: Iterable[KeyValue]) -> None:
+    def _append(self, group_id: str, records: Sequence[KeyValue]) -> None:
         replicas = self._node.replicas
         partition = replicas.partition(OFFSETS_TOPIC, self._partition_index(group_id))
         replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
@@ -190,16 +187,13 @@ class GroupCoordinator:
         latest: dict[str, GroupMetadataValue | None] = {}
         for index in range(0 if topic is None else len(topic.partitions)):
             partition = self._node.replicas.partition(OFFSETS_TOPIC, index)
-            for data in self._node.replicas.read_all(partition):
-                for batch in iter_batches(data):
-                    if not batch.is_control:
-                        for record in batch.decode(OFFSETS_TOPIC, index):
-                            self._replay(record.key, record.value, latest)
+            for record in self._node.replicas.read_all(partition):
+                self._replay(record.key, record.value, latest)
         for group_id, value in latest.items():
             if value is not None:
                 self._restore(group_id, value)
         if self._groups:
-            _log.info("loaded %d groups from %s", len(self._groups), OFFSETS_TOPIC)
+            diagnostics.info("loaded %d groups from %s", len(self._groups), OFFSETS_TOPIC)
 
     def _replay(
         self,

@@ -6,7 +6,6 @@ A key starts with the number of its record type, a value with its version; a nul
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final, TypeAlias, TypeVar
 
 from broker_stub.coordinator.offsets import CommittedOffset
@@ -18,7 +17,6 @@ from pyclient.protocol.messages.group_records import (
     OffsetCommitValue,
 )
 from pyclient.protocol.schema import Message
-from pyclient.records.builder import BatchBuilder
 from pyclient.types import TopicPartition
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -26,8 +24,6 @@ _KEY_VERSION: Final = 0
 _OFFSET_VALUE_VERSION: Final = 3
 _GROUP_VALUE_VERSION: Final = 3
 _PREFIX: Final = struct.Struct(">h")
-_BATCH_OVERHEAD: Final = 61
-_RECORD_OVERHEAD: Final = 32
 
 Value = TypeVar("Value", bound=Message)
 KeyValue: TypeAlias = tuple[bytes, bytes | None]
@@ -68,20 +64,6 @@ def group_record(group_id: str, value: GroupMetadataValue | None) -> KeyValue:
     """A group's generation and members, or its tombstone."""
     key = _key(GroupMetadataKey(group=group_id))
     return key, None if value is None else _value(value, _GROUP_VALUE_VERSION)
-
-
-def build_batch(records: Iterable[KeyValue], timestamp_ms: int) -> bytearray:
-    """The records as one batch, ready to be appended."""
-    entries = list(records)
-    size = _BATCH_OVERHEAD + sum(
-        _RECORD_OVERHEAD + len(key) + len(value or b"") for key, value in entries
-    )
-    builder = BatchBuilder(bytearray(size))
-    for key, value in entries:
-        if builder.try_append(timestamp_ms, key, value) < 0:
-            raise AssertionError("a batch's buffer was measured too small")
-    builder.seal()
-    return bytearray(b"".join(builder.close()))
 
 
 def read_entry(key: bytes | None, value: bytes | None) -> Entry | None:

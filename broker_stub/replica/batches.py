@@ -37,18 +37,12 @@ def read_log(log: PartitionLog) -> Iterator[ConsumerRecord]:
     Raises:
         CorruptRecordError: a batch is damaged.
     """
-    for data in read_batches(log):
-        for batch in iter_batches(data):
-            if not batch.is_control:
-                yield from batch.decode(log.topic, log.partition)
-
-
-def read_batches(log: PartitionLog) -> Iterator[bytes]:
-    """Whole batches from a log's start to the end it has now, about a megabyte at a time."""
     position, end = log.log_start_offset, log.log_end_offset
     while position < end:
         read = log.read(position, _READ_BYTES)
         if read.records is None:
             raise CorruptRecordError(f"{log.folder}: nothing to read at offset {position}")
-        yield read.records.read()
+        for batch in iter_batches(read.records.read()):
+            if not batch.is_control:
+                yield from batch.decode(log.topic, log.partition)
         position = read.next_offset

@@ -6,6 +6,7 @@ Serving thread only (while the node opens: the thread that opens it).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
 from broker_stub.config import MIN_INSYNC_REPLICAS, BrokerConfig
@@ -14,11 +15,14 @@ from broker_stub.log.partition_log import AppendInfo, AppendOrigin
 from broker_stub.metadata.image import ClusterImage, TopicImage
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.purgatory import Purgatory
-from broker_stub.replica.batches import read_batches
+from broker_stub.replica.batches import read_log
 from broker_stub.replica.partition import Partition
 from pyclient.clock import Clock
 from pyclient.error_codes import UnknownTopicOrPartitionError
 from pyclient.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from pyclient.records.record import ConsumerRecord
 
 
 class ReplicaManager:
@@ -75,9 +79,9 @@ class ReplicaManager:
         self._purgatory.check_and_complete(partition.key)
         return info
 
-    def read_all(self, partition: Partition) -> Iterator[bytes]:
-        """Every batch there is now, many at a time: for what is replayed at start."""
-        return read_batches(partition.log)
+    def read_all(self, partition: Partition) -> Iterator[ConsumerRecord]:
+        """Every record there is now: for what is replayed at start."""
+        return read_log(partition.log)
 
     def wake_fetches(self, partitions: Iterable[Partition]) -> None:
         """Records were appended: answer the fetches that waited for them."""

@@ -1,3 +1,5 @@
+"""Latencies: averages and percentiles by hand."""
+
 from pyclient.perf.latencies import Latencies
 
 
