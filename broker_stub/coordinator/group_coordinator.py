@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from broker_stub import diagnostics
 from broker_stub.coordinator.classic_group import ClassicGroup
 from broker_stub.coordinator.group_log import (
     OFFSETS_TOPIC,
@@ -192,8 +191,6 @@ class GroupCoordinator:
         for group_id, value in latest.items():
             if value is not None:
                 self._restore(group_id, value)
-        if self._groups:
-            diagnostics.info("loaded %d groups from %s", len(self._groups), OFFSETS_TOPIC)
 
     def _replay(
         self,
