@@ -81,7 +81,3 @@ cdef class ConsumerRecord:
     cdef bytes plain_key
     cdef bytes plain_value
     cdef tuple header_pairs
-
-    cdef object get_key(self)
-    cdef object get_value(self)
-    cdef tuple as_tuple(self)

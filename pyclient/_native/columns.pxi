@@ -33,7 +33,7 @@ cdef class GrowingBuffer:
         self.size += 8
 
     cdef void put(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        memcpy(self.data + self.size, data, size)
+        wire_copy(self.data + self.size, data, size)
         self.size += size
 
     cdef void put_bit(self, Py_ssize_t index, bint bit) noexcept nogil:
@@ -238,8 +238,8 @@ cdef class ColumnBuffers:
 
     cdef int _fill_headers(self, RecordSpan *span) except -1 nogil:
         cdef const uint8_t *at = span.headers
-        cdef const uint8_t *data
-        cdef Py_ssize_t size
+        cdef const uint8_t *data = NULL
+        cdef Py_ssize_t size = 0
         cdef int64_t left
         for left in range(span.header_count):
             at = parse_bytes(at, span.end, &data, &size)

@@ -17,7 +17,7 @@ cdef struct RecordSpan:
     const uint8_t *end
 
 
-cdef const uint8_t *parse_bytes(
+cdef inline const uint8_t *parse_bytes(
     const uint8_t *at, const uint8_t *end, const uint8_t **data, Py_ssize_t *size,
 ) noexcept nogil:
     cdef int64_t length
@@ -29,7 +29,7 @@ cdef const uint8_t *parse_bytes(
     return at + length if length > 0 else at
 
 
-cdef const char *parse_record(
+cdef inline const char *parse_record(
     const uint8_t *at, const uint8_t *end, RecordSpan *span,
 ) noexcept nogil:
     """Fill `span` from the record at `at`; what is wrong with it, or NULL."""
@@ -72,11 +72,20 @@ cdef const char *parse_record(
     return NULL
 
 
+cdef inline bytes new_bytes(const uint8_t *data, Py_ssize_t size):
+    cdef bytes copy
+    if size <= 2048:
+        return PyBytes_FromStringAndSize(<const char *>data, size)
+    copy = PyBytes_FromStringAndSize(NULL, size)
+    wire_copy(<uint8_t *>PyBytes_AS_STRING(copy), data, size)
+    return copy
+
+
 cdef tuple decode_headers(RecordSpan *span, int32_t *size):
     """The headers of a parsed record as pairs, and the sum of their bytes."""
     cdef const uint8_t *at = span.headers
-    cdef const uint8_t *data
-    cdef Py_ssize_t length
+    cdef const uint8_t *data = NULL
+    cdef Py_ssize_t length = 0
     cdef int64_t left
     pairs = []
     size[0] = 0
@@ -89,11 +98,12 @@ cdef tuple decode_headers(RecordSpan *span, int32_t *size):
         if length < 0:
             pairs.append((name, None))
         else:
-            pairs.append((name, PyBytes_FromStringAndSize(<const char *>data, length)))
+            pairs.append((name, new_bytes(data, length)))
             size[0] += length
     return tuple(pairs)
 
 
+@cython.final
 cdef class RecordReader:
     # Walks the records of one batch and says where it stumbled.
     cdef Py_buffer view
@@ -203,12 +213,10 @@ cdef class RecordDecoder:
                 record.checksum_ = -1
                 record.key_size = span.key_size
                 if span.key_size >= 0:
-                    record.plain_key = PyBytes_FromStringAndSize(
-                        <const char *>span.key, span.key_size)
+                    record.plain_key = new_bytes(span.key, span.key_size)
                 record.value_size = span.value_size
                 if span.value_size >= 0:
-                    record.plain_value = PyBytes_FromStringAndSize(
-                        <const char *>span.value, span.value_size)
+                    record.plain_value = new_bytes(span.value, span.value_size)
                 if span.header_count:
                     record.header_pairs = decode_headers(&span, &record.header_size)
                 else:

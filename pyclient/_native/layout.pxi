@@ -13,7 +13,7 @@ cdef inline Py_ssize_t size_of_bytes(Py_ssize_t size) noexcept nogil:
 cdef inline uint8_t *put_bytes(uint8_t *at, const uint8_t *data, Py_ssize_t size) noexcept nogil:
     at = wire_put_varint(at, size)
     if size > 0:
-        memcpy(at, data, size)
+        wire_copy(at, data, size)
         at += size
     return at
 

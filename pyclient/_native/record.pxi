@@ -27,7 +27,6 @@ cdef tuple RECORD_FIELDS = (
 
 
 @cython.no_gc
-@cython.freelist(1024)
 cdef class ConsumerRecord:
     """A record read from a partition: kafka-python's thirteen fields, as a named tuple has them.
 
@@ -38,20 +37,6 @@ cdef class ConsumerRecord:
     _fields = RECORD_FIELDS
     _field_defaults = {}
     __match_args__ = RECORD_FIELDS
-
-    cdef object get_key(self):
-        return self.plain_key
-
-    cdef object get_value(self):
-        return self.plain_value
-
-    cdef tuple as_tuple(self):
-        return (
-            self.topic_, self.partition_, self.leader_epoch_, self.offset_, self.timestamp_,
-            self.timestamp_type_, self.get_key(), self.get_value(), list(self.header_pairs),
-            None if self.checksum_ < 0 else self.checksum_,
-            self.key_size, self.value_size, self.header_size,
-        )
 
     @property
     def topic(self):
@@ -86,12 +71,12 @@ cdef class ConsumerRecord:
     @property
     def key(self):
         """The key: bytes, None, or what the deserializer made of it."""
-        return self.get_key()
+        return key_of(self)
 
     @property
     def value(self):
         """The value: bytes, None (a tombstone), or what the deserializer made of it."""
-        return self.get_value()
+        return value_of(self)
 
     @property
     def headers(self):
@@ -122,44 +107,44 @@ cdef class ConsumerRecord:
         return 13
 
     def __getitem__(self, index):
-        return self.as_tuple()[index]
+        return fields_of(self)[index]
 
     def __iter__(self):
-        return iter(self.as_tuple())
+        return iter(fields_of(self))
 
     def __contains__(self, item):
-        return item in self.as_tuple()
+        return item in fields_of(self)
 
     def __richcmp__(self, other, int operator):
         if isinstance(other, ConsumerRecord):
-            other = (<ConsumerRecord>other).as_tuple()
+            other = fields_of(<ConsumerRecord>other)
         elif not isinstance(other, tuple):
             return NotImplemented
-        return PyObject_RichCompare(self.as_tuple(), other, operator)
+        return PyObject_RichCompare(fields_of(self), other, operator)
 
     def __hash__(self):
-        fields = self.as_tuple()
+        fields = fields_of(self)
         return hash(fields[:8] + (self.header_pairs,) + fields[9:])
 
     def __repr__(self):
-        pairs = zip(RECORD_FIELDS, self.as_tuple())
+        pairs = zip(RECORD_FIELDS, fields_of(self))
         return f"ConsumerRecord({', '.join([f'{name}={value!r}' for name, value in pairs])})"
 
     def __reduce__(self):
         from pyclient.records.record import restore_record
 
-        return restore_record, self.as_tuple()
+        return restore_record, fields_of(self)
 
     def count(self, item):
         """How many fields equal `item`."""
-        return self.as_tuple().count(item)
+        return fields_of(self).count(item)
 
     def index(self, item, *bounds):
         """The first field that equals `item`."""
-        return self.as_tuple().index(item, *bounds)
+        return fields_of(self).index(item, *bounds)
 
     def _asdict(self):
-        return dict(zip(RECORD_FIELDS, self.as_tuple()))
+        return dict(zip(RECORD_FIELDS, fields_of(self)))
 
     def _replace(self, **changes):
         fields = self._asdict()
@@ -180,11 +165,28 @@ cdef class DeserializedRecord(ConsumerRecord):
     cdef object key_
     cdef object value_
 
-    cdef object get_key(self):
-        return self.key_
 
-    cdef object get_value(self):
-        return self.value_
+# Functions and not methods: a table of methods would be one more field of every record.
+
+cdef inline object key_of(ConsumerRecord record):
+    if type(record) is DeserializedRecord:
+        return (<DeserializedRecord>record).key_
+    return record.plain_key
+
+
+cdef inline object value_of(ConsumerRecord record):
+    if type(record) is DeserializedRecord:
+        return (<DeserializedRecord>record).value_
+    return record.plain_value
+
+
+cdef tuple fields_of(ConsumerRecord record):
+    return (
+        record.topic_, record.partition_, record.leader_epoch_, record.offset_, record.timestamp_,
+        record.timestamp_type_, key_of(record), value_of(record), list(record.header_pairs),
+        None if record.checksum_ < 0 else record.checksum_,
+        record.key_size, record.value_size, record.header_size,
+    )
 
 
 def make_record(

@@ -164,7 +164,7 @@ def test_a_record_in_a_reference_cycle_is_collected(twin: ModuleType) -> None:
     assert watched() is None
 
 
-def test_native_records_survive_churn_through_their_free_list() -> None:
+def test_native_records_survive_churn() -> None:
     native = _twin.load("native")["batch"]
     for _ in range(3):
         records = [native.ConsumerRecord(*FIELDS)._replace(offset=n) for n in range(3000)]
