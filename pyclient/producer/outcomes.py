@@ -162,7 +162,7 @@ class BatchOutcomes:
             self._pool.release(batch.take_buffers())
             if self._sequences is not None:
                 self._sequences.abandoned(batch.queue.sequences, batch)
-        elif isinstance(error, RecordTooLargeError) and batch.record_count > 1:
+        elif isinstance(error, RecordTooLargeError) and self._may_split(batch):
             self._split(batch)
         elif self._may_retry(batch, error, now_ms):
             self._retry(batch, error, now_ms)
@@ -201,6 +201,11 @@ class BatchOutcomes:
             else:
                 self._sequences.settle(numbering)
         self._accumulator.put_back(batch, now_ms + pause_ms)
+
+    def _may_split(self, batch: ProducerBatch) -> bool:
+        # A broker that has the whole batch already (and takes less since) would not know its
+        # parts again, and write them a second time.
+        return batch.record_count > 1 and (self._sequences is None or not batch.maybe_written)
 
     def _split(self, batch: ProducerBatch) -> None:
         """Send the records of a batch that is too large for the broker in several ones."""

@@ -21,11 +21,12 @@ class PartitionQueue:
     """One partition's batches, from the oldest to the one that is still open.
 
     Attributes:
-        waiting: not on the wire, in the order of their serials.
+        waiting: not on the wire, in the order of their records.
         open_batch: the last of `waiting` while it takes records, else None.
         on_wire: in requests under way, failed ones (out of time) among them.
         leader: the node to send to, as the metadata says; -1 if there is none.
-        sealed_bytes: of all batches sealed so far, for the sticky partitioner.
+        sealed_bytes, sealed_records: of all batches sealed so far: for the sticky partitioner,
+            and as the place of the next batch.
         is_ready: listed among the ready partitions of its leader.
         is_blocked: not to be drained before something about its batches on the wire changes.
         timer_ms: when the accumulator looks again at it; infinity if no timer is set.
@@ -38,11 +39,11 @@ class PartitionQueue:
         "is_ready",
         "leader",
         "leader_epoch",
-        "next_serial",
         "on_wire",
         "open_batch",
         "partition",
         "sealed_bytes",
+        "sealed_records",
         "sequences",
         "timer_ms",
         "topic",
@@ -59,8 +60,8 @@ class PartitionQueue:
         self.on_wire: list[ProducerBatch] = []
         self.leader = NO_LEADER
         self.leader_epoch = -1
-        self.next_serial = 0
         self.sealed_bytes = 0
+        self.sealed_records = 0
         self.is_ready = False
         self.is_blocked = False
         self.timer_ms = math.inf
@@ -69,8 +70,7 @@ class PartitionQueue:
 
     def push(self, batch: ProducerBatch) -> None:
         """Add a new batch at the end."""
-        batch.serial = self.next_serial
-        self.next_serial += 1
+        batch.position = self.sealed_records
         self.waiting.append(batch)
         self.topic.queue_sizes.grow(self.partition)
 
@@ -82,12 +82,12 @@ class PartitionQueue:
     def put_back(self, batch: ProducerBatch) -> None:
         """Insert a batch that is to be sent again, or a part of one that was split.
 
-        In the order of sequence numbers, which is that of creation, and not simply in front:
+        In the order of sequence numbers, which is that of the records, and not simply in front:
         batches on the wire fail one after another, and that would turn 1, 2, 3 into 3, 2, 1.
         """
         place = 0
         for other in self.waiting:
-            if other.serial > batch.serial:
+            if other.position > batch.position:
                 break
             place += 1
         self.waiting.insert(place, batch)
@@ -100,6 +100,7 @@ class PartitionQueue:
             batch.seal()
             self.open_batch = None
             self.sealed_bytes += batch.builder.raw_size
+            self.sealed_records += batch.record_count
 
     def __repr__(self) -> str:
         return (

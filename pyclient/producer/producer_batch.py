@@ -32,6 +32,7 @@ class ProducerBatch:
     Attributes:
         created_ms: when its first record came; linger and delivery time run from here.
         due_ms: not to be sent before: the end of linger, or of a retry's back-off.
+        position: the count of records before it in its queue, which orders batches.
         attempts: how often it was sent in vain.
         number: the count of records before it in this partition and epoch; None until it is
             drained for the first time, and always without idempotence. What goes over the wire
@@ -51,10 +52,10 @@ class ProducerBatch:
         "last_error",
         "maybe_written",
         "number",
+        "position",
         "queue",
         "record_count",
         "result",
-        "serial",
     )
 
     def __init__(
@@ -71,7 +72,7 @@ class ProducerBatch:
         self.created_ms = created_ms
         self.due_ms = due_ms
         self.drained_ms = created_ms
-        self.serial = 0  # the queue counts its batches
+        self.position = 0  # set by the queue
         self.attempts = 0
         self.record_count = 0  # known once sealed
         self.number: int | None = None
@@ -128,14 +129,13 @@ def split(
             builders[-1].try_append(*fields)
     results = batch.result.split([builder.record_count for builder in builders])
     parts = []
-    number = batch.number
+    start = 0
     for builder, result in zip(builders, results, strict=True):
         part = ProducerBatch(batch.queue, builder, result, batch.created_ms, DUE_NOW)
         part.seal()
-        part.serial = batch.serial
-        part.number = number
+        part.position = batch.position + start
+        part.number = None if batch.number is None else batch.number + start
         part.maybe_written = batch.maybe_written
-        if number is not None:
-            number += part.record_count
+        start += part.record_count
         parts.append(part)
     return parts

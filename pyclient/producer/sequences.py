@@ -75,6 +75,15 @@ class PartitionSequences:
             self.next_number += batch.record_count
 
     @property
+    def is_known(self) -> bool:
+        """Whether the broker has a batch of this producer, and so checks what follows.
+
+        From a producer that it does not know it takes any number: if the first batch failed and
+        the second one did not, the first could never be written. So the first one goes alone.
+        """
+        return self.last_acked >= 0
+
+    @property
     def is_on_wire(self) -> bool:
         """Whether an answer about numbers of this partition may still come."""
         return any(batch.is_on_wire for batch in self.unfinished)
@@ -127,7 +136,7 @@ class Sequences:
             return partition.is_first_unfinished(batch)
         if partition.unresolved_until is not None:
             return False
-        if partition.identity != self.identity:
+        if partition.identity != self.identity or not partition.is_known:
             return not partition.unfinished
         return len(partition.unfinished) < self._in_flight_max
 

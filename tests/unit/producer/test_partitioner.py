@@ -1,0 +1,158 @@
+"""Which partition a record goes to."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyclient.entropy import Entropy
+from pyclient.metadata import ClusterMetadata
+from pyclient.producer.partitioner import (
+    DefaultPartitioner,
+    Partitioner,
+    QueueSizes,
+    RoundRobinPartitioner,
+    StickyPartitioner,
+    custom_partitioner,
+    partition_for_key,
+)
+from tests.support.fake_engine import topic_metadata
+
+
+def cluster(*leaders):
+    return ClusterMetadata(version=1, topics={"orders": topic_metadata("orders", leaders)})
+
+
+def queue_sizes(*sizes):
+    made = QueueSizes()
+    made.add_partitions(len(sizes))
+    for partition, size in enumerate(sizes):
+        for _ in range(size):
+            made.grow(partition)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("key", "java_hash"),  # of the tests of Kafka's Java client
+    [
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"abc", 479470107),
+    ],
+)
+def test_a_key_goes_where_javas_producer_sends_it(twin, key, java_hash):
+    assert partition_for_key(key, 1000) == (java_hash & 0x7FFFFFFF) % 1000
+
+
+def test_a_key_given_as_a_view_goes_to_the_same_partition(twin):
+    key = b"table-7"
+    assert partition_for_key(memoryview(key), 97) == partition_for_key(key, 97)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), max_size=200))
+def test_the_extremes_of_the_queue_sizes_are_right_after_any_history(history):
+    sizes = queue_sizes(0, 0, 0, 0, 0)
+    for grows, partition in history:
+        if grows:
+            sizes.grow(partition)
+        elif sizes.sizes[partition]:
+            sizes.shrink(partition)
+        assert (sizes.low, sizes.high) == (min(sizes.sizes), max(sizes.sizes))
+
+
+def test_new_partitions_have_empty_queues():
+    sizes = queue_sizes(3, 3)
+    sizes.add_partitions(2)
+    assert (sizes.sizes, sizes.low, sizes.high) == ([3, 3, 0, 0], 0, 3)
+    sizes.shrink(0)
+    assert (sizes.low, sizes.high) == (0, 3)
+
+
+def test_the_sticky_partition_stays_until_enough_bytes_went_to_it():
+    sticky = StickyPartitioner(Entropy(1), 100, queue_sizes(*[0] * 50), range(50))
+    first = sticky.partition
+    assert not sticky.switch_after(99)
+    assert sticky.partition == first
+    assert sticky.switch_after(100)
+    assert sticky.partition != first
+
+
+def test_the_sticky_partition_has_a_leader_if_any_has():
+    sizes = queue_sizes(0, 0, 0)
+    sticky = StickyPartitioner(Entropy(1), 1, sizes, (1,))
+    assert sticky.partition == 1
+    sticky.update(())
+    chosen = set()
+    for _ in range(100):
+        sticky.switch_after(1)
+        chosen.add(sticky.partition)
+    assert chosen == {0, 1, 2}
+
+
+def test_longer_queues_are_chosen_less_often_by_the_weights_of_kip_794():
+    sticky = StickyPartitioner(Entropy(1), 1, queue_sizes(0, 3, 1), range(3))
+    chosen = Counter()
+    for _ in range(7000):
+        sticky.switch_after(1)
+        chosen[sticky.partition] += 1
+    # The weights are 4, 1 and 3, each the longest queue plus one less the queue.
+    assert chosen[0] == pytest.approx(3500, rel=0.1)
+    assert chosen[1] == pytest.approx(875, rel=0.2)
+    assert chosen[2] == pytest.approx(2625, rel=0.1)
+
+
+def test_choosing_ends_even_if_all_candidates_are_bad():
+    # The only leader's queue is the longest; the empty ones have no leader.
+    sticky = StickyPartitioner(Entropy(1), 1, queue_sizes(0, 1000, 0, 1000), (1, 3))
+    assert sticky.partition in (1, 3)
+
+
+def test_no_partitioner_means_the_default_rules():
+    assert custom_partitioner(None) is None
+
+
+def test_a_partitioner_of_kafka_python_2_gets_key_all_and_available():
+    calls = []
+
+    def choose(key, all_partitions, available):
+        calls.append((key, all_partitions, available))
+        return 2
+
+    partition = custom_partitioner(choose)
+    assert partition("orders", "k", b"k", "v", b"v", cluster(1, -1, 1)) == 2
+    assert calls == [(b"k", [0, 1, 2], [0, 2])]
+
+
+def test_a_partitioner_of_kafka_python_3_gets_everything():
+    class Last(Partitioner):
+        def partition(self, topic, key, serialized_key, value, serialized_value, cluster):
+            assert (key, serialized_key, value, serialized_value) == ("k", b"k", "v", b"v")
+            return max(cluster.partitions_for_topic(topic))
+
+    assert custom_partitioner(Last())("orders", "k", b"k", "v", b"v", cluster(1, 1, 1)) == 2
+
+
+def test_the_default_partitioner_hashes_keys_and_draws_among_those_with_a_leader():
+    default = DefaultPartitioner()
+    known = cluster(1, -1, 1)
+    assert default.partition("orders", None, b"foobar", None, None, known) == partition_for_key(
+        b"foobar", 3
+    )
+    drawn = {default.partition("orders", None, None, None, b"v", known) for _ in range(100)}
+    assert drawn == {0, 2}
+
+
+def test_round_robin_takes_the_partitions_with_a_leader_in_turn():
+    robin = RoundRobinPartitioner()
+    known = cluster(1, -1, 1)
+    chosen = [robin.partition("orders", None, b"k", None, b"v", known) for _ in range(4)]
+    assert chosen == [0, 2, 0, 2]
+
+
+@pytest.mark.parametrize("partitioner", [DefaultPartitioner(), RoundRobinPartitioner()])
+def test_a_partitioner_says_that_it_does_not_know_the_topic(partitioner):
+    with pytest.raises(ValueError, match="'tea' is not in the metadata"):
+        partitioner.partition("tea", None, None, None, b"v", cluster(1))
