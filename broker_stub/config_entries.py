@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from broker_stub.config import (
-    BROKER_DEFINITION,
-    TOPIC_DEFINITION,
-    TOPIC_SYNONYMS,
-    BrokerConfig,
-)
+from broker_stub.broker_keys import BROKER_DEFINITION, TOPIC_DEFINITION, TOPIC_SYNONYMS
+from broker_stub.config import DYNAMIC_NAMES, BrokerConfig
 from pyclient.config.definition import ConfigKey
 
 TOPIC_SOURCE: Final = 1
+DYNAMIC_BROKER_SOURCE: Final = 2
+DYNAMIC_DEFAULT_SOURCE: Final = 3
 STATIC_BROKER_SOURCE: Final = 4
 DEFAULT_SOURCE: Final = 5
 
@@ -58,29 +56,56 @@ def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Co
 
 
 def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
-    """Every option of the broker. None can be changed while it runs."""
+    """Every option of the broker; those that are the defaults of topics can be changed."""
     return [
-        _entry(row, _broker_synonyms(config, name), read_only=True)
+        _entry(row, _broker_synonyms(config, name), read_only=name not in DYNAMIC_NAMES)
         for name, row in sorted(BROKER_DEFINITION.keys.items())
+    ]
+
+
+def default_broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
+    """What was set for all brokers while they run, and only that."""
+    return [
+        _entry(
+            BROKER_DEFINITION.keys[name],
+            [ConfigSynonym(name, value, DYNAMIC_DEFAULT_SOURCE)],
+            read_only=False,
+        )
+        for name, value in sorted(config.dynamic_default.items())
+        if name in BROKER_DEFINITION.keys
     ]
 
 
 def _topic_entry(config: BrokerConfig, row: ConfigKey, override: str | None) -> ConfigEntry:
     server_name = TOPIC_SYNONYMS[row.name]
-    synonyms = [ConfigSynonym(server_name, as_text(row.default), DEFAULT_SOURCE)]
-    if config.topic_default_is_explicit(row.name):
-        value = as_text(config.topic_default(row.name))
-        synonyms.insert(0, ConfigSynonym(server_name, value, STATIC_BROKER_SOURCE))
+    synonyms = _dynamic_synonyms(config, server_name)
     if override is not None:
         synonyms.insert(0, ConfigSynonym(row.name, override, TOPIC_SOURCE))
+    if config.topic_default_is_explicit(row.name):
+        value = as_text(config.static_topic_default(row.name))
+        synonyms.append(ConfigSynonym(server_name, value, STATIC_BROKER_SOURCE))
+    synonyms.append(ConfigSynonym(server_name, as_text(row.default), DEFAULT_SOURCE))
     return _entry(row, synonyms, read_only=False)
 
 
 def _broker_synonyms(config: BrokerConfig, name: str) -> list[ConfigSynonym]:
-    default = ConfigSynonym(name, as_text(BROKER_DEFINITION.keys[name].default), DEFAULT_SOURCE)
-    if not config.is_explicit(name):
-        return [default]
-    return [ConfigSynonym(name, as_text(config[name]), STATIC_BROKER_SOURCE), default]
+    synonyms = _dynamic_synonyms(config, name)
+    if config.is_explicit(name):
+        synonyms.append(ConfigSynonym(name, as_text(config[name]), STATIC_BROKER_SOURCE))
+    default = as_text(BROKER_DEFINITION.keys[name].default)
+    return [*synonyms, ConfigSynonym(name, default, DEFAULT_SOURCE)]
+
+
+def _dynamic_synonyms(config: BrokerConfig, server_name: str) -> list[ConfigSynonym]:
+    layers = (
+        (config.dynamic_broker, DYNAMIC_BROKER_SOURCE),
+        (config.dynamic_default, DYNAMIC_DEFAULT_SOURCE),
+    )
+    return [
+        ConfigSynonym(server_name, texts[server_name], source)
+        for texts, source in layers
+        if server_name in texts
+    ]
 
 
 def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) -> ConfigEntry:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
-from broker_stub.config import MIN_INSYNC_REPLICAS, BrokerConfig
+from broker_stub.broker_keys import MIN_INSYNC_REPLICAS
+from broker_stub.config import BrokerConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin
 from broker_stub.metadata.image import ClusterImage, TopicImage

@@ -1,0 +1,184 @@
+"""The broker's options and its topics', by Kafka's names: one row each, all with an effect.
+
+A topic's defaults are broker options too: `segment.bytes` is `log.segment.bytes` here. Tables
+only; what is made of them is in `config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
+from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, one_of
+
+_HOUR_MS: Final = 3_600_000
+_MINUTE_MS: Final = 60_000
+
+# A topic's options that are not about its log.
+MIN_INSYNC_REPLICAS: Final = ConfigKey(
+    "min.insync.replicas",
+    int,
+    1,
+    at_least(1),
+    "How many in-sync replicas a produce request with acks=all needs.",
+)
+COMPRESSION_TYPE: Final = ConfigKey(
+    "compression.type",
+    str,
+    "producer",
+    one_of("producer"),
+    "The codec that batches are kept in: always the producer's own here.",
+)
+TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, COMPRESSION_TYPE)
+TOPIC_DEFINITION: Final = ConfigDefinition("topic", TOPIC_ROWS)
+TOPIC_SYNONYMS: Final[Mapping[str, str]] = {
+    **SERVER_SYNONYMS,
+    MIN_INSYNC_REPLICAS.name: MIN_INSYNC_REPLICAS.name,
+    COMPRESSION_TYPE.name: COMPRESSION_TYPE.name,
+}
+
+# Times that Kafka also takes in larger units; the finest one that is given counts.
+COARSER_UNITS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
+    "log.retention.ms": (
+        ("log.retention.minutes", _MINUTE_MS),
+        ("log.retention.hours", _HOUR_MS),
+    ),
+    "log.roll.ms": (("log.roll.hours", _HOUR_MS),),
+}
+
+_LOG_DEFAULT_ROWS: Final = tuple(
+    ConfigKey(
+        TOPIC_SYNONYMS[row.name],
+        row.type,
+        None if TOPIC_SYNONYMS[row.name] in COARSER_UNITS else row.default,
+        row.rule,
+        row.doc,
+    )
+    for row in TOPIC_ROWS
+)
+
+BROKER_ROWS: Final = (
+    ConfigKey(
+        "node.id", int, 1, at_least(0), "The number of this broker in its cluster.", ("broker.id",)
+    ),
+    ConfigKey("broker.rack", str, None, None, "The rack that this broker stands in."),
+    ConfigKey(
+        "auto.create.topics.enable",
+        bool,
+        True,
+        None,
+        "Whether a topic that a client asks for is created if there is none.",
+    ),
+    ConfigKey(
+        "default.replication.factor",
+        int,
+        1,
+        at_least(1),
+        "How many replicas a topic gets that does not say.",
+    ),
+    ConfigKey("delete.topic.enable", bool, True, None, "Whether clients may delete topics."),
+    ConfigKey(
+        "fetch.max.bytes",
+        int,
+        55 << 20,
+        at_least(1024),
+        "The most that one fetch request gets, whatever it asks for.",
+    ),
+    ConfigKey(
+        "group.initial.rebalance.delay.ms",
+        int,
+        0,
+        at_least(0),
+        "How long a new group waits for more members: not at all here, 3000 in Apache Kafka.",
+    ),
+    ConfigKey(
+        "group.max.session.timeout.ms",
+        int,
+        1_800_000,
+        at_least(0),
+        "The longest session timeout that a member may ask for.",
+    ),
+    ConfigKey(
+        "group.min.session.timeout.ms",
+        int,
+        6000,
+        at_least(0),
+        "The shortest session timeout that a member may ask for.",
+    ),
+    ConfigKey(
+        "log.retention.check.interval.ms",
+        int,
+        300_000,
+        at_least(1),
+        "How often old segments are looked for.",
+    ),
+    ConfigKey(
+        "log.retention.hours",
+        int,
+        168,
+        at_least(-1),
+        "How old records may grow; log.retention.minutes and .ms go before it.",
+    ),
+    ConfigKey(
+        "log.retention.minutes",
+        int,
+        None,
+        at_least(-1),
+        "How old records may grow; log.retention.ms goes before it.",
+    ),
+    ConfigKey(
+        "log.roll.hours",
+        int,
+        168,
+        at_least(1),
+        "How much later than its first batch a segment's records may be; log.roll.ms goes first.",
+    ),
+    ConfigKey(
+        "max.incremental.fetch.session.cache.slots",
+        int,
+        1000,
+        at_least(0),
+        "How many fetch sessions are kept; clients beyond that send full requests.",
+    ),
+    ConfigKey(
+        "num.partitions", int, 1, at_least(1), "How many partitions a topic gets that does not say."
+    ),
+    ConfigKey(
+        "offset.metadata.max.bytes",
+        int,
+        4096,
+        at_least(0),
+        "How much text a consumer may leave with a committed offset.",
+    ),
+    ConfigKey(
+        "offsets.topic.num.partitions",
+        int,
+        50,
+        at_least(1),
+        "How many partitions __consumer_offsets gets when it is created.",
+    ),
+    ConfigKey(
+        "offsets.topic.replication.factor",
+        int,
+        1,
+        at_least(1),
+        "How many replicas __consumer_offsets gets when it is created.",
+    ),
+    ConfigKey(
+        "offsets.topic.segment.bytes",
+        int,
+        100 << 20,
+        at_least(1024),
+        "The segment size of __consumer_offsets when it is created.",
+    ),
+    ConfigKey(
+        "socket.request.max.bytes",
+        int,
+        100 << 20,
+        at_least(1),
+        "The largest request that is read; a connection that announces more is closed.",
+    ),
+    *_LOG_DEFAULT_ROWS,
+)
+BROKER_DEFINITION: Final = ConfigDefinition("broker", BROKER_ROWS)
