@@ -2,7 +2,8 @@
 
 Whole batches as file ranges: the one that holds the offset first, and the first of a response
 even if it is larger than every limit. Waits for `min_bytes` or `max_wait_ms`; an append wakes
-it, and so does the end of its topic. An error is answered at once. Sessions: KIP-227, see
+it, and so does the end of its topic. An error is answered at once. Readers of committed records
+stop at the last stable offset, and are told which transactions to skip. Sessions: KIP-227, see
 `replica/fetch_sessions.py`. From version 13 on topics are named by id. Not served: fetches of
 followers (there are none), so 18 and its high watermark are not either.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_stub.log.partition_log import LogRead
 from broker_stub.purgatory import DelayedOperation
 from broker_stub.replica.fetch_sessions import FetchPlan, FetchTarget
 from broker_stub.replica.partition import Partition
@@ -21,6 +23,7 @@ from pyclient.error_codes import (
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -147,10 +150,23 @@ class _Fetch:
             high_watermark=partition.high_watermark,
             last_stable_offset=partition.last_stable_offset,
             log_start_offset=partition.log_start_offset,
-            aborted_transactions=[] if self._committed_only else None,
+            aborted_transactions=self._aborted(partition, target, read),
             records=b"" if read.records is None else read.records,
         )
         return data, 0 if read.records is None else read.records.nbytes
+
+    def _aborted(
+        self, partition: Partition, target: FetchTarget, read: LogRead
+    ) -> list[AbortedTransaction] | None:
+        """The transactions whose records a reader of committed ones skips; else None."""
+        if not self._committed_only:
+            return None
+        if read.records is None:
+            return []
+        return [
+            AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
+            for one in partition.aborted_transactions(target.fetch_offset, read.next_offset)
+        ]
 
     def is_enough(self, read: _Read) -> bool:
         """Whether the client would not want to wait for more."""

@@ -12,8 +12,10 @@ from broker_stub.log.segment import (
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
+from broker_stub.log.transaction_index import TransactionIndex
 from pyclient.errors import KafkaStorageError
 
 CLEANED_SUFFIX: Final = ".cleaned"
@@ -29,14 +31,17 @@ class SegmentFiles(NamedTuple):
     size: int
     index_bytes: int | None
     time_index_bytes: int | None
+    transaction_index_bytes: int
+    """0 as well where there is none, for then nothing was aborted."""
 
     def has_whole_indexes(self) -> bool:
-        """Whether both indexes are there, and end with an entry."""
+        """Whether the indexes are there, and end with an entry."""
         return (
             self.index_bytes is not None
             and self.time_index_bytes is not None
             and self.index_bytes % OffsetIndex.ENTRY.size == 0
             and self.time_index_bytes % TimeIndex.ENTRY.size == 0
+            and self.transaction_index_bytes % TransactionIndex.ENTRY.size == 0
         )
 
 
@@ -86,6 +91,7 @@ def list_files(folder: str) -> FolderFiles:
             sizes[base, LOG_SUFFIX],
             sizes.get((base, INDEX_SUFFIX)),
             sizes.get((base, TIME_INDEX_SUFFIX)),
+            sizes.get((base, TRANSACTION_INDEX_SUFFIX), 0),
         )
         for base in bases
     ]

@@ -24,6 +24,8 @@ from broker_stub.log.producer_state import ProducerState, RememberedBatch
 from broker_stub.log.segment import Segment, file_name, sync_path
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
+from broker_stub.log.transaction_index import AbortedTransaction
+from broker_stub.log.transactions import check_marker, note_batches, read_markers
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
@@ -122,7 +124,7 @@ class PartitionLog:
         first_unstable = self.producer_state.first_unstable_offset
         if first_unstable is None:
             return self._high_watermark
-        return min(self._high_watermark, first_unstable)
+        return min(self._high_watermark, max(first_unstable, self._log_start_offset))
 
     @property
     def size(self) -> int:
@@ -174,6 +176,7 @@ class PartitionLog:
         Raises:
             KafkaError: as `batch_validation.validate` says, and as below; nothing was written.
             InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
+            TransactionCoordinatorFencedError: see `transactions.check_marker`.
             RecordBatchTooLargeError: the batches are larger than a segment may be.
             KafkaStorageError: the disk refused, or the log is closed.
         """
@@ -182,6 +185,7 @@ class PartitionLog:
             view = memoryview(bytearray(view))
         config = self.config
         headers = validate(view, config, origin, now_ms)
+        markers = read_markers(view, headers)
         if len(view) > config.segment_bytes:
             raise RecordBatchTooLargeError(
                 f"{len(view)} bytes do not fit a segment of {config.segment_bytes}"
@@ -196,12 +200,19 @@ class PartitionLog:
             )
             if duplicate is not None:
                 return self._answer_again(duplicate)
+            for index, marker in markers.items():
+                check_marker(self.producer_state, headers[index], marker)
             first_offset = self._log_end_offset
             places = number_batches(view, headers, first_offset, leader_epoch)
             self._note_leader_epoch(leader_epoch, first_offset)
             flush_in_ms = self._write(view, places, now_ms)
-            for header, place in zip(headers, places, strict=True):
-                self.producer_state.update(header, place.last_offset)
+            note_batches(
+                self.producer_state,
+                self._segments.active.transaction_index,
+                headers,
+                [place.last_offset for place in places],
+                markers,
+            )
             last_offset = places[-1].last_offset
             self._log_end_offset = last_offset + 1
             self._unflushed += last_offset + 1 - first_offset
@@ -315,6 +326,12 @@ class PartitionLog:
             return self._segments.read(
                 offset, max_bytes, end_offset, self._log_end_offset, min_one_batch
             )
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that may have records in a range of offsets."""
+        with self._lock:
+            self._check_open()
+            return self._segments.aborted_transactions(from_offset, to_offset)
 
     def lookup_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
         """The first record that is not older than `timestamp_ms`.

@@ -1,12 +1,15 @@
 """Producers' state at the opening of a log: the newest snapshot, then the batches after it.
 
+Aborted transactions are part of that story, so `.txnindex` files are made anew here too.
+
 Runs before the log is served, off the serving thread.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_snapshot import (
     SNAPSHOT_SUFFIX,
@@ -15,20 +18,31 @@ from broker_stub.log.producer_snapshot import (
 )
 from broker_stub.log.producer_state import ProducerState
 from broker_stub.log.segment import Segment, file_name
+from broker_stub.log.transactions import note_batches, read_markers
 
 
 def recover_producers(
-    log: PartitionLog, segments: Sequence[Segment], snapshots: Sequence[int], end_offset: int
+    log: PartitionLog,
+    segments: Sequence[Segment],
+    snapshots: Sequence[int],
+    end_offset: int,
+    unindexed: Collection[Segment],
 ) -> None:
-    """Restore the state at `end_offset`, and remove snapshots that no later start will need."""
-    usable = [offset for offset in snapshots if offset <= end_offset]
-    snapshot_offset = _load_newest(log, usable)
-    kept = {segment.base_offset for segment in segments} | {snapshot_offset}
+    """Restore the state at `end_offset`, and remove snapshots that no later start will need.
+
+    The segments in `unindexed` get their aborted transactions noted anew on the way.
+    """
+    from_offset = min((segment.base_offset for segment in unindexed), default=end_offset)
+    snapshot_offset = _load_newest(log, [offset for offset in snapshots if offset <= from_offset])
+    newest = max((offset for offset in snapshots if offset <= end_offset), default=0)
+    kept = {segment.base_offset for segment in segments} | {snapshot_offset, newest}
     for offset in snapshots:
         if offset not in kept:
             _unlink_snapshot(log.folder, offset)
+    for segment in unindexed:
+        segment.transaction_index.clear()
     if snapshot_offset < end_offset:
-        _replay(log.producer_state, segments, snapshot_offset)
+        _replay(log.producer_state, segments, snapshot_offset, unindexed)
 
 
 def _load_newest(log: PartitionLog, snapshots: Sequence[int]) -> int:
@@ -46,13 +60,25 @@ def _load_newest(log: PartitionLog, snapshots: Sequence[int]) -> int:
     return 0
 
 
-def _replay(state: ProducerState, segments: Sequence[Segment], from_offset: int) -> None:
+def _replay(
+    state: ProducerState,
+    segments: Sequence[Segment],
+    from_offset: int,
+    unindexed: Collection[Segment],
+) -> None:
     for at, segment in enumerate(segments):
         if at + 1 < len(segments) and segments[at + 1].base_offset <= from_offset:
             continue
+        index = segment.transaction_index if segment in unindexed else None
         found = segment.find(from_offset)
-        for _, header in segment.walk(found[0] if found else segment.size):
-            state.update(header, header.last_offset)
+        for position, header in segment.walk(found[0] if found else segment.size):
+            markers = {}
+            if header.is_control:
+                batch = memoryview(read_exactly(segment.file(), position, header.size))
+                markers = read_markers(batch, [header])
+            note_batches(state, index, [header], [header.last_offset], markers)
+        if index is not None and segment is not segments[-1]:
+            index.spill()
 
 
 def _unlink_snapshot(folder: str, offset: int) -> None:

@@ -97,15 +97,8 @@ class ProducerEntry:
         )
 
     def note(self, header: BatchHeader, last_offset: int) -> None:
-        """Note a batch that was written with the last offset given."""
-        if header.producer_epoch != self.epoch:
-            self.epoch = header.producer_epoch
-            self.batches.clear()
-            self.tail_is_known = True  # sequences start anew, there is no older retry
-        self.last_timestamp = header.max_timestamp
-        if header.is_control:
-            self.current_txn_first_offset = NO_OFFSET
-            return
+        """Note a batch of records that was written with the last offset given."""
+        self._use_epoch(header)
         if header.is_transactional and self.current_txn_first_offset == NO_OFFSET:
             self.current_txn_first_offset = last_offset - header.last_offset_delta
         self.batches.append(
@@ -117,6 +110,19 @@ class ProducerEntry:
             )
         )
         del self.batches[:-BATCHES_REMEMBERED]
+
+    def note_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
+        """Note that the open transaction has ended."""
+        self._use_epoch(header)
+        self.coordinator_epoch = coordinator_epoch
+        self.current_txn_first_offset = NO_OFFSET
+
+    def _use_epoch(self, header: BatchHeader) -> None:
+        if header.producer_epoch != self.epoch:
+            self.epoch = header.producer_epoch
+            self.batches.clear()
+            self.tail_is_known = True  # sequences start anew, there is no older retry
+        self.last_timestamp = header.max_timestamp
 
 
 class ProducerState:
@@ -180,17 +186,27 @@ class ProducerState:
             )
 
     def update(self, header: BatchHeader, last_offset: int) -> None:
-        """Note a batch that was written."""
+        """Note a batch of records that was written."""
         if header.producer_id == NO_PRODUCER_ID:
             return
+        entry = self._entry_of(header)
+        entry.note(header, last_offset)
+        if header.is_transactional:
+            self._note_transaction(entry)
+
+    def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> int | None:
+        """Note a marker that was written; where the transaction started that it ends, if one."""
+        entry = self._entry_of(header)
+        entry.note_marker(header, coordinator_epoch)
+        return self._open_transactions.pop(header.producer_id, None)
+
+    def _entry_of(self, header: BatchHeader) -> ProducerEntry:
         entry = self._entries.get(header.producer_id)
         if entry is None:
             entry = self._entries[header.producer_id] = ProducerEntry(
                 header.producer_id, header.producer_epoch
             )
-        entry.note(header, last_offset)
-        if header.is_transactional:
-            self._note_transaction(entry)
+        return entry
 
     def _note_transaction(self, entry: ProducerEntry) -> None:
         if entry.current_txn_first_offset == NO_OFFSET:

@@ -62,6 +62,7 @@ class _Loading:
         self._found = found
         self._epochs_changed = False
         self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
+        self._recovered: list[Segment] = []
 
     def run(self, clean: bool, recovery_point: int, log_start_offset: int) -> None:
         log = self._log
@@ -82,7 +83,8 @@ class _Loading:
             | self._epochs_changed
         ):
             log.leader_epochs.write()
-        recover_producers(log, segments, self._found.snapshots, end_offset)
+        recovered = [segment for segment in self._recovered if segment in segments]
+        recover_producers(log, segments, self._found.snapshots, end_offset, recovered)
         log.restore(segments, start_offset, end_offset)
         log.recovery_point = min(recovery_point, end_offset)
 
@@ -95,6 +97,7 @@ class _Loading:
             size=sizes.size,
             index_bytes=sizes.index_bytes or 0,
             time_index_bytes=sizes.time_index_bytes or 0,
+            transaction_index_bytes=sizes.transaction_index_bytes,
         )
         if not sizes.has_whole_indexes():
             self._unindexed.add(sizes.base_offset)
@@ -126,8 +129,9 @@ class _Loading:
                 segment.seal()
 
     def _recover_segment(self, segment: Segment) -> bool:
-        """Rebuild the indexes from batches that are whole; tell whether any were not."""
+        """Rebuild the sparse indexes from batches that are whole; tell whether any were not."""
         epochs = self._log.leader_epochs
+        self._recovered.append(segment)
         segment.clear_indexes()
         file = segment.file()
         position, next_offset = 0, segment.base_offset

@@ -1,4 +1,4 @@
-"""A segment: a stretch of a partition's log in one `.log` file, with its two indexes.
+"""A segment: a stretch of a partition's log in one `.log` file, with its indexes.
 
 The last segment of a log is active and takes the appends; the others are sealed and only read.
 A segment knows nothing of leaders, producers or retention. Guarded by the lock of its log.
@@ -21,6 +21,7 @@ from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.indexes import OffsetIndex, TimeIndex
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.open_files import OpenFile, OpenFiles
+from broker_stub.log.transaction_index import TransactionIndex
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE
 
@@ -59,6 +60,7 @@ class Segment:
         "offset_index",
         "size",
         "time_index",
+        "transaction_index",
     )
 
     def __init__(
@@ -71,6 +73,7 @@ class Segment:
         size: int = 0,
         index_bytes: int = 0,
         time_index_bytes: int = 0,
+        transaction_index_bytes: int = 0,
         created_ms: int = 0,
     ) -> None:
         """Over files of the given sizes; `create` makes the files of a new segment."""
@@ -92,6 +95,9 @@ class Segment:
             max_bytes=config.segment_index_bytes,
             stored_bytes=time_index_bytes,
         )
+        self.transaction_index = TransactionIndex(
+            self._path(TRANSACTION_INDEX_SUFFIX), files, stored_bytes=transaction_index_bytes
+        )
         self._files = files
         self._created_ms = created_ms
         self._index_interval_bytes = config.index_interval_bytes
@@ -111,6 +117,7 @@ class Segment:
         os.ftruncate(files.writer(segment.log_path).fd, 0)
         segment.offset_index.spill()
         segment.time_index.spill()
+        segment.transaction_index.clear()
         return segment
 
     def _path(self, suffix: str) -> str:
@@ -189,6 +196,7 @@ class Segment:
         try:
             self.offset_index.spill()
             self.time_index.spill()
+            self.transaction_index.spill()
             if self._torn:
                 os.truncate(self.log_path, self.size)
                 self._torn = False
@@ -207,6 +215,8 @@ class Segment:
         if with_indexes:
             sync_path(self.offset_index.path)
             sync_path(self.time_index.path)
+            if self.transaction_index:
+                sync_path(self.transaction_index.path)
 
     # Reading
 
@@ -327,6 +337,7 @@ class Segment:
             and self.time_index.last()[1] >= self.base_offset
             and self.offset_index.is_ordered_at_the_end()
             and self.time_index.is_ordered_at_the_end()
+            and self.transaction_index.is_sound(self.base_offset)
         )
 
     def truncate(self, size: int) -> None:
@@ -335,7 +346,7 @@ class Segment:
         self.size = size
 
     def clear_indexes(self) -> None:
-        """Forget what the indexes say and the times, before they are noted anew."""
+        """Forget what the two sparse indexes say, before they are noted anew."""
         self.offset_index.clear()
         self.time_index.clear()
         self._bytes_since_entry = 0
@@ -346,7 +357,8 @@ class Segment:
 
     def close(self) -> None:
         """Let go of the open files."""
-        for path in (self.log_path, self.offset_index.path, self.time_index.path):
+        indexes = (self.offset_index, self.time_index, self.transaction_index)
+        for path in (self.log_path, *(index.path for index in indexes)):
             self._files.forget(path)
 
     def rename_deleted(self) -> list[str]:

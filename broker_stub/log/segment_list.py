@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from broker_stub.log.file_slice import FileSlice
 from broker_stub.log.segment import Segment
+from broker_stub.log.transaction_index import AbortedTransaction
 
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
@@ -78,6 +79,19 @@ class SegmentList:
             return LogRead(None, offset)
         self._read_end = (next_offset, segment, limit)
         return LogRead(FileSlice(segment.file(), position, limit - position), next_offset)
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that may have records in a range of offsets.
+
+        Their entries stand where their markers are, which may be much later.
+        """
+        found = []
+        for segment in self.since(from_offset):
+            transactions, complete = segment.transaction_index.search(from_offset, to_offset)
+            found += transactions
+            if complete:
+                break
+        return found
 
     def _holding(self, offset: int) -> int:
         return max(bisect_right(self._segments, offset, key=_BASE_OFFSET) - 1, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin, LogRead, PartitionLog
+from broker_stub.log.transaction_index import AbortedTransaction
 from broker_stub.metadata.image import PartitionImage
 from pyclient.error_codes import (
     FencedLeaderEpochError,
@@ -143,6 +144,10 @@ class Partition:
         return self.log.read(
             offset, max_bytes, limit_offset=limit_offset, min_one_batch=min_one_batch
         )
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """What a reader of committed records has to leave out of a range of offsets."""
+        return self.log.aborted_transactions(from_offset, to_offset)
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"

@@ -13,6 +13,7 @@ from pyclient.clock import Clock, ManualClock
 from pyclient.entropy import Entropy
 from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.builder import BatchBuilder
+from pyclient.records.control import EndTransactionMarker, build_end_transaction_marker
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -42,6 +43,31 @@ def idempotent_batch(
         producer_id=producer_id,
         producer_epoch=epoch,
         base_sequence=sequence,
+    )
+
+
+def transactional_batch(
+    *values: bytes, producer_id: int = 7, epoch: int = 0, sequence: int = 0
+) -> bytearray:
+    """A batch that belongs to a transaction."""
+    return batch(
+        *values,
+        transactional=True,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+
+
+def marker(
+    *, committed: bool, producer_id: int = 7, epoch: int = 0, coordinator_epoch: int = 0
+) -> bytes:
+    """The control batch that ends a transaction."""
+    return build_end_transaction_marker(
+        EndTransactionMarker(committed, coordinator_epoch),
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        timestamp_ms=NOW_MS,
     )
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker_stub.log.indexes import SPILL_BYTES, OffsetIndex, TimeIndex
+from broker_stub.log.index_file import SPILL_BYTES
+from broker_stub.log.indexes import OffsetIndex, TimeIndex
 from broker_stub.log.open_files import OpenFiles
 
 BASE = 1000
