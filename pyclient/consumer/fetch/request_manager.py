@@ -61,6 +61,17 @@ class FetchOptions(NamedTuple):
     use_sessions: bool = True
 
 
+class _Route(NamedTuple):
+    """To a broker by its first connection, or aside by the second."""
+
+    node: int
+    is_aside: bool
+
+    @property
+    def connection(self) -> int:
+        return coordinator_connection(self.node) if self.is_aside else self.node
+
+
 class FetchRequestManager:
     """Keeps a fetch in flight to every broker that leads a fetchable partition."""
 
@@ -103,8 +114,7 @@ class FetchRequestManager:
             return PollResult((), wake_at_ms)  # who takes from the buffer wakes the loop
         self._seen = seen
         requests = [
-            self._request(connection, targets, now_ms)
-            for connection, targets in self._by_connection().items()
+            self._request(route, targets, now_ms) for route, targets in self._by_route().items()
         ]
         return PollResult(requests, wake_at_ms)
 
@@ -121,23 +131,22 @@ class FetchRequestManager:
             self._seen = None
         return min(self._rests_until.values(), default=math.inf)
 
-    def _by_connection(self) -> dict[int, dict[TopicPartition, FetchTarget]]:
+    def _by_route(self) -> dict[_Route, dict[TopicPartition, FetchTarget]]:
         """What to fetch now, on each connection that has no fetch in flight."""
         snapshot = self._cluster.snapshot
-        wanted: dict[int, dict[TopicPartition, FetchTarget]] = {}
+        wanted: dict[_Route, dict[TopicPartition, FetchTarget]] = {}
         leaderless = False
         for target in self._subscription.fetchable():
             leader = snapshot.leader_for_partition(target.partition)
             if leader is None:
                 leaderless = True
             elif target.partition not in self._rests_until and not self._is_asked(target):
-                connection = leader
-                if leader in self._in_flight:
-                    if target in self._asked_aside.setdefault(leader, set()):
-                        continue  # there was nothing: the node's next fetch waits for it
-                    connection = coordinator_connection(leader)
+                route = _Route(leader, is_aside=leader in self._in_flight)
+                if route.is_aside and target in self._asked_aside.setdefault(leader, set()):
+                    continue  # there was nothing: the node's next fetch waits for it
+                connection = route.connection
                 if connection not in self._in_flight and connection not in self._rests_until:
-                    wanted.setdefault(connection, {})[target.partition] = target
+                    wanted.setdefault(route, {})[target.partition] = target
         if leaderless:
             self._cluster.request_update()
         return wanted
@@ -150,21 +159,19 @@ class FetchRequestManager:
         )
 
     def _request(
-        self, connection: int, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
+        self, route: _Route, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
     ) -> UnsentRequest:
-        options = self._options
-        node = coordinator_connection(connection)
-        is_aside = node in self._in_flight
-        if is_aside:
+        options, connection = self._options, route.connection
+        if route.is_aside:
             session = FetchSession(connection, enabled=False)
-            self._asked_aside[node].update(targets.values())
+            self._asked_aside[route.node].update(targets.values())
         else:
             session = self._sessions.setdefault(
                 connection, FetchSession(connection, options.use_sessions)
             )
             self._asked_aside.pop(connection, None)
         request = FetchRequest(
-            max_wait_ms=0 if is_aside else options.max_wait_ms,
+            max_wait_ms=0 if route.is_aside else options.max_wait_ms,
             min_bytes=options.min_bytes,
             max_bytes=options.max_bytes,
             isolation_level=options.isolation_level,

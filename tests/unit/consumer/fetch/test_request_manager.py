@@ -181,6 +181,18 @@ def test_a_sought_partition_does_not_wait_behind_a_fetch_that_waits_for_data():
     assert world.poll() == {1: {0: 51}}
 
 
+def test_the_first_connection_is_free_again_while_an_answer_aside_is_on_its_way():
+    world = World({P0: 0, P1: 0})
+    world.poll()
+    world.subscription.seek(P0, 50)
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    assert world.poll() == {1: {}}  # partition 1 is in the session, partition 0 on its way
+    assert world.in_flight[1].request.max_wait_ms == 500
+    world.answer(coordinator_connection(1), response(data(0), session_id=0))
+    assert world.poll() == {coordinator_connection(1): {0: 50}}
+
+
 def test_a_partition_without_a_leader_asks_for_metadata():
     world = World({P0: 0})
     world.cluster.describe({"orders": [-1]})
