@@ -63,6 +63,7 @@ cdef class BatchBuilder:
     cdef void seal_c(self) noexcept nogil
     cdef void settle(self) noexcept nogil
     cdef require_closed(self)
+    cdef void put_placement(self, uint8_t *at) noexcept nogil
     cdef write_placement(self)
     cdef write_header(self)
 

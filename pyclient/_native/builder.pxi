@@ -44,7 +44,10 @@ cdef class Segment:
             PyBuffer_Release(&self.view)
 
     cdef object written(self):
-        return memoryview(self.buffer).cast("B")[:self.used]
+        view = memoryview(self.buffer)
+        if type(self.buffer) is not bytearray:
+            view = view.cast("B")
+        return view[:self.used]
 
     cdef object give_back(self):
         if self.exported:
@@ -204,7 +207,10 @@ cdef class BatchBuilder:
         at = wire_put_varint(at, index)
         at = put_bytes(at, key, key_size)
         at = put_bytes(at, value, value_size)
-        memcpy(at, headers, headers_size)
+        if headers_size == 1:  # no headers, mostly: not worth a call
+            at[0] = headers[0]
+        else:
+            memcpy(at, headers, headers_size)
         if index == 0:
             self.first_timestamp = timestamp_ms
         if timestamp_ms > self.largest_timestamp:
@@ -256,8 +262,16 @@ cdef class BatchBuilder:
         cdef const uint8_t *headers_data = NO_HEADERS
         cdef Py_ssize_t key_size, value_size, headers_size = 1
         cdef int64_t timestamp = check_timestamp(timestamp_ms)
-        keep_key = open_payload(key, &key_data, &key_size)
-        keep_value = open_payload(value, &value_data, &value_size)
+        if type(key) is bytes:
+            key_data = <const uint8_t *>PyBytes_AS_STRING(key)
+            key_size = PyBytes_GET_SIZE(key)
+        else:
+            keep_key = open_payload(key, &key_data, &key_size)
+        if type(value) is bytes:
+            value_data = <const uint8_t *>PyBytes_AS_STRING(value)
+            value_size = PyBytes_GET_SIZE(value)
+        else:
+            keep_value = open_payload(value, &value_data, &value_size)
         if headers is not EMPTY and headers:
             encoded = encode_headers(headers)
             headers_data = <const uint8_t *>PyBytes_AS_STRING(encoded)
@@ -419,11 +433,13 @@ cdef class BatchBuilder:
         if not self.closed_size:
             raise ValueError("the batch is not closed yet")
 
-    cdef write_placement(self):
-        cdef Payload header = Payload.__new__(Payload, self.closed_parts[0])
-        cdef uint8_t *at = <uint8_t *>header.data
+    cdef void put_placement(self, uint8_t *at) noexcept nogil:
         wire_put(at, <uint64_t>self.base_offset_, 8)
         wire_put(at + LEADER_EPOCH_AT, <uint64_t>self.leader_epoch_, 4)
+
+    cdef write_placement(self):
+        cdef Payload header = Payload.__new__(Payload, self.closed_parts[0])
+        self.put_placement(<uint8_t *>header.data)
 
     cdef write_header(self):
         cdef Payload first = Payload.__new__(Payload, self.closed_parts[0])
@@ -441,7 +457,7 @@ cdef class BatchBuilder:
         wire_put(at + PRODUCER_EPOCH_AT, <uint64_t>self.producer_epoch_, 2)
         wire_put(at + BASE_SEQUENCE_AT, <uint64_t>self.base_sequence_, 4)
         wire_put(at + RECORD_COUNT_AT, self.count, 4)
-        self.write_placement()
+        self.put_placement(at)
         with nogil:
             state = crc32c_extend(~<uint32_t>0, at + CRC_FROM, first.size - CRC_FROM)
         for piece in self.closed_parts[1:]:

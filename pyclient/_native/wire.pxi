@@ -14,17 +14,17 @@ cdef extern from *:
     static inline int64_t wire_unzigzag(uint64_t value) {
         return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
     }
-    /* Seven bits a byte: ceil(bits / 7), without a loop. */
+    /* Seven bits a byte: ceil(bits / 7). Nearly all varints of a record have one or two bytes. */
     static inline int wire_varint_size(int64_t value) {
-        int bits = 64 - __builtin_clzll(wire_zigzag(value) | 1);
-        return (bits * 9 + 64) >> 6;
+        uint64_t rest = wire_zigzag(value);
+        if (rest < 0x80) return 1;
+        if (rest < 0x4000) return 2;
+        return ((64 - __builtin_clzll(rest)) * 9 + 64) >> 6;
     }
     static inline uint8_t *wire_put_varint(uint8_t *at, int64_t value) {
         uint64_t rest = wire_zigzag(value);
-        while (rest >= 0x80) {
+        for (; rest >= 0x80; rest >>= 7)
             *at++ = (uint8_t)rest | 0x80;
-            rest >>= 7;
-        }
         *at++ = (uint8_t)rest;
         return at;
     }
