@@ -98,14 +98,10 @@ class BrokerConfig:
         checked = _checked(BROKER_DEFINITION, configs)
         fixed = sorted(checked.keys() - DYNAMIC_NAMES)
         if fixed:
-            raise InvalidRequestError(
-                f"can't be changed while the broker runs: {', '.join(fixed)}"
-            )
+            raise InvalidRequestError(f"can't be changed while the broker runs: {', '.join(fixed)}")
         return checked
 
-    def _converted(
-        self, definition: ConfigDefinition, texts: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _converted(self, definition: ConfigDefinition, texts: Mapping[str, str]) -> dict[str, Any]:
         """The values that mean something here.
 
         A folder of Apache Kafka may have others set; they were valid there, and are kept.

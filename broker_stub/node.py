@@ -17,7 +17,9 @@ from broker_stub.dispatch import Dispatcher
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
 from broker_stub.metadata.controller import Controller
 from broker_stub.metadata.image import (
+    BROKER_RESOURCE,
     CONSUMER_OFFSETS,
+    TOPIC_RESOURCE,
     BrokerImage,
     ClusterImage,
     Endpoint,
@@ -88,6 +90,7 @@ class Node:
         for offset, record in metadata_log.replay():
             if self.image.knows(record):
                 self.image.apply(record, offset)
+        self._set_dynamic_config()
         self.controller = Controller(
             node_id=self.node_id,
             directory_id=next(iter(self.logs.directory_ids.values())),
@@ -112,6 +115,7 @@ class Node:
             self.coordinator.load()
         self.image.on_topic_removed += [self.replicas.topic_removed, self._forget_offsets]
         self.image.on_partition_changed.append(self.replicas.partition_changed)
+        self.image.on_config_changed.append(self._on_config_changed)
 
     @cached_property
     def coordinator(self) -> GroupCoordinator:
@@ -138,6 +142,19 @@ class Node:
             endpoint = broker.endpoints.get(listener)
             if endpoint is not None and not broker.fenced:
                 yield broker, endpoint
+
+    def _on_config_changed(self, resource_type: int, resource_name: str) -> None:
+        if resource_type == TOPIC_RESOURCE:
+            self.replicas.topic_reconfigured(resource_name)
+        elif resource_type == BROKER_RESOURCE:
+            self._set_dynamic_config()
+            self.replicas.reconfigured()
+
+    def _set_dynamic_config(self) -> None:
+        self.config.set_dynamic(
+            self.image.config(BROKER_RESOURCE, str(self.node_id)),
+            self.image.config(BROKER_RESOURCE, ""),
+        )
 
     def _forget_offsets(self, topic: TopicImage) -> None:
         if self.image.topic(CONSUMER_OFFSETS) is not None:

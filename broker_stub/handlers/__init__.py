@@ -27,7 +27,18 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     18: ApiVersionRange(0, 4),  # ApiVersions
     19: ApiVersionRange(2, 7),  # CreateTopics
     20: ApiVersionRange(1, 6),  # DeleteTopics
+    21: ApiVersionRange(0, 2),  # DeleteRecords
     22: ApiVersionRange(0, 5),  # InitProducerId
+    23: ApiVersionRange(2, 4),  # OffsetForLeaderEpoch
+    29: ApiVersionRange(1, 3),  # DescribeAcls
+    30: ApiVersionRange(1, 3),  # CreateAcls
+    31: ApiVersionRange(1, 3),  # DeleteAcls
     32: ApiVersionRange(1, 4),  # DescribeConfigs
+    33: ApiVersionRange(0, 2),  # AlterConfigs
+    35: ApiVersionRange(1, 5),  # DescribeLogDirs
+    37: ApiVersionRange(0, 3),  # CreatePartitions
+    44: ApiVersionRange(0, 1),  # IncrementalAlterConfigs
     60: ApiVersionRange(0, 2),  # DescribeCluster
+    61: ApiVersionRange(0, 0),  # DescribeProducers
+    75: ApiVersionRange(0, 0),  # DescribeTopicPartitions
 }

@@ -1,24 +1,26 @@
 """DescribeConfigs (API key 32), versions 1-4.
 
-Topics (2) and brokers (4; an empty name is the cluster-wide default, which has no entries here).
-Values come with their source: set for the topic, in the broker's configuration, or the default;
-synonyms and documentation on request. Other resources: INVALID_REQUEST.
+Topics (2) and brokers (4; an empty name stands for all of them, and shows only what was set so).
+Values come with their source: set for the topic, for the running broker, for all brokers, in
+what the broker was started with, or the default; synonyms and documentation on request. Other
+resources: INVALID_REQUEST.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_stub.config_entries import ConfigEntry, broker_entries, topic_entries
-from broker_stub.handlers._errors import message_of
-from broker_stub.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from broker_stub.metadata.topics import check_name
-from broker_stub.request import RequestContext
-from pyclient.error_codes import (
-    BrokerResponseError,
-    InvalidRequestError,
-    UnknownTopicOrPartitionError,
+from broker_stub.config_entries import (
+    ConfigEntry,
+    broker_entries,
+    default_broker_entries,
+    topic_entries,
 )
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.config_changes import check_resource
+from broker_stub.metadata.image import TOPIC_RESOURCE
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -67,18 +69,10 @@ def refuse(request: DescribeConfigsRequest, error: BrokerResponseError) -> Descr
 
 def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]:
     name = resource.resource_name
+    check_resource(resource.resource_type, name, node.image, node.node_id)
     if resource.resource_type == TOPIC_RESOURCE:
-        check_name(name)
-        if node.image.topic(name) is None:
-            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
         return topic_entries(node.config, node.image.topic_config(name))
-    if resource.resource_type == BROKER_RESOURCE:
-        if name == "":
-            return []
-        if name != str(node.node_id):
-            raise InvalidRequestError(f"this is broker {node.node_id}, not {name!r}")
-        return broker_entries(node.config)
-    raise InvalidRequestError(f"resources of type {resource.resource_type} have no configuration")
+    return broker_entries(node.config) if name else default_broker_entries(node.config)
 
 
 def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

@@ -15,12 +15,12 @@ from broker_stub.log.append_info import AppendInfo, AppendOrigin, BatchPlace, nu
 from broker_stub.log.batch_validation import validate
 from broker_stub.log.checkpoints import LEADER_EPOCHS
 from broker_stub.log.idempotence import check_producers
-from broker_stub.log.leader_epochs import LeaderEpochs
+from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_metadata import write_partition_metadata
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX, write_snapshot
-from broker_stub.log.producer_state import ProducerState, RememberedBatch
+from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
 from broker_stub.log.segment import Segment, file_name, sync_path
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
@@ -154,6 +154,11 @@ class PartitionLog:
         """Note that a leader takes over at the end of the log."""
         with self._lock:
             self._note_leader_epoch(leader_epoch, self._log_end_offset)
+
+    def end_of_epoch(self, leader_epoch: int) -> EpochEnd:
+        """Where an epoch ends, or the last one before it that this log has."""
+        with self._lock:
+            return self.leader_epochs.end_offset_for(leader_epoch, self._log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
         """Go by other values from now on."""
@@ -401,6 +406,11 @@ class PartitionLog:
             self._log_start_offset = offset
             if self.leader_epochs.truncate_from_start(offset) and self._segments:
                 self.leader_epochs.write()
+
+    def producers(self) -> tuple[ProducerEntry, ...]:
+        """The producers that are remembered at this moment."""
+        with self._lock:
+            return tuple(self.producer_state)
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
         """Forget idempotent producers that have not written for so long."""

@@ -14,9 +14,17 @@ from typing import Final, NamedTuple, TypeVar
 from broker_stub import diagnostics
 from broker_stub.background import Background
 from broker_stub.config import BrokerConfig
+from broker_stub.metadata.config_changes import ConfigChange, plan_change
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
-from broker_stub.metadata.topics import NewTopic, PlannedTopic, plan_topic
+from broker_stub.metadata.topics import (
+    MorePartitions,
+    NewTopic,
+    PlannedTopic,
+    partition_record,
+    plan_partitions,
+    plan_topic,
+)
 from pyclient.entropy import Entropy
 from pyclient.error_codes import (
     BrokerResponseError,
@@ -34,6 +42,9 @@ from pyclient.protocol.primitives import Uuid
 from pyclient.protocol.schema import Message
 
 PRODUCER_ID_BLOCK: Final = 1000
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class _Change(NamedTuple):
@@ -90,22 +101,49 @@ class Controller:
         validate_only: bool = False,
     ) -> None:
         """Create what keeps to the rules; one result per topic, in order."""
-        results: list[PlannedTopic | BrokerResponseError] = []
+        claimed: dict[str, str] = {}  # by this very request
 
-        def decide() -> list[Message]:
-            records: list[Message] = []
-            claimed: dict[str, str] = {}  # by this very request
-            for topic in topics:
-                try:
-                    planned = self._plan(topic, claimed)
-                except BrokerResponseError as error:
-                    results.append(error)
-                else:
-                    results.append(planned)
-                    records += planned.records(self._directory_id)
-            return [] if validate_only else records
+        def plan(topic: NewTopic) -> tuple[PlannedTopic, list[Message]]:
+            planned = self._plan(topic, claimed)
+            return planned, planned.records(self._directory_id)
 
-        self._change(decide, lambda error: done(_failed(results, error, len(topics))))
+        self._change_each(topics, plan, done, validate_only=validate_only)
+
+    def create_partitions(
+        self,
+        topics: Sequence[MorePartitions],
+        done: Callable[[list[int | BrokerResponseError]], None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Let topics grow; the number of partitions that each has then."""
+
+        def plan(wanted: MorePartitions) -> tuple[int, list[Message]]:
+            placed = plan_partitions(wanted, self._image, self._entropy.below(1 << 16))
+            topic = self._image.topic(wanted.topic)
+            assert topic is not None
+            first = len(topic.partitions)
+            records: list[Message] = [
+                partition_record(topic.topic_id, first + index, replicas, self._directory_id)
+                for index, replicas in enumerate(placed)
+            ]
+            return wanted.total, records
+
+        self._change_each(topics, plan, done, validate_only=validate_only)
+
+    def alter_configs(
+        self,
+        changes: Sequence[ConfigChange],
+        done: Callable[[list[BrokerResponseError | None]], None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Change configurations; None for each that is changed."""
+
+        def plan(change: ConfigChange) -> tuple[None, list[Message]]:
+            return None, plan_change(change, self._image, self._config, self._node_id)
+
+        self._change_each(changes, plan, done, validate_only=validate_only)
 
     def delete_topics(
         self,
@@ -113,17 +151,19 @@ class Controller:
         done: Callable[[list[Uuid | BrokerResponseError]], None],
     ) -> None:
         """Delete the topics of these ids; the id comes back for each that is gone."""
-        results: list[Uuid | BrokerResponseError] = []
+        doomed: set[Uuid] = set()
 
-        def decide() -> list[Message]:
-            for topic_id in topic_ids:
-                # Asked again here: another change may have deleted it in the meantime.
-                known = self._image.topic_by_id(topic_id) is not None
-                results.append(topic_id if known else UnknownTopicIdError())
-            doomed = dict.fromkeys(one for one in results if isinstance(one, Uuid))
-            return [RemoveTopicRecord(topic_id=topic_id) for topic_id in doomed]
+        def plan(topic_id: Uuid) -> tuple[Uuid, list[Message]]:
+            # Asked again here: another change may have deleted it in the meantime.
+            if self._image.topic_by_id(topic_id) is None:
+                raise UnknownTopicIdError()
+            records: list[Message] = []
+            if topic_id not in doomed:
+                doomed.add(topic_id)
+                records.append(RemoveTopicRecord(topic_id=topic_id))
+            return topic_id, records
 
-        self._change(decide, lambda error: done(_failed(results, error, len(topic_ids))))
+        self._change_each(topic_ids, plan, done)
 
     def allocate_producer_ids(self, done: Callable[[range | BrokerResponseError], None]) -> None:
         """A block of producer ids that nobody had before."""
@@ -156,6 +196,34 @@ class Controller:
         )
         claimed[key] = topic.name
         return planned
+
+    def _change_each(
+        self,
+        items: Sequence[Item],
+        plan: Callable[[Item], tuple[Result, list[Message]]],
+        done: Callable[[list[Result | BrokerResponseError]], None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """One change of many parts: those that are refused take no others with them."""
+        results: list[Result | BrokerResponseError] = []
+
+        def decide() -> list[Message]:
+            records: list[Message] = []
+            for item in items:
+                try:
+                    result, made = plan(item)
+                except BrokerResponseError as error:
+                    results.append(error)
+                else:
+                    results.append(result)
+                    records += made
+            return [] if validate_only else records
+
+        def decided(error: BrokerResponseError | None) -> None:
+            done(results if error is None else [error] * len(items))
+
+        self._change(decide, decided)
 
     def _change(
         self,
@@ -203,13 +271,3 @@ class Controller:
     def _apply(self, logged: Sequence[LoggedRecord]) -> None:
         for offset, record in logged:
             self._image.apply(record, offset)
-
-
-Result = TypeVar("Result")
-
-
-def _failed(
-    results: list[Result | BrokerResponseError], error: BrokerResponseError | None, count: int
-) -> list[Result | BrokerResponseError]:
-    """The results, or the error in place of each."""
-    return results if error is None else [error] * count

@@ -92,6 +92,7 @@ class ClusterImage:
         self.next_producer_id = 0
         self.on_topic_removed: list[Callable[[TopicImage], None]] = []
         self.on_partition_changed: list[Callable[[TopicImage, int], None]] = []
+        self.on_config_changed: list[Callable[[int, str], None]] = []
         self._topics: dict[str, TopicImage] = {}
         self._topics_by_id: dict[Uuid, TopicImage] = {}
         self._collision_keys: dict[str, str] = {}
@@ -126,7 +127,11 @@ class ClusterImage:
 
     def topic_config(self, name: str) -> Mapping[str, str]:
         """What was set for a topic, over the broker's defaults."""
-        return self._configs.get((TOPIC_RESOURCE, name), {})
+        return self.config(TOPIC_RESOURCE, name)
+
+    def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
+        """What was set for a resource."""
+        return self._configs.get((resource_type, resource_name), {})
 
     def knows(self, record: Message) -> bool:
         """Whether records of this type mean something to the image."""
@@ -211,6 +216,8 @@ class ClusterImage:
                 self._configs.pop(resource, None)
         else:
             self._configs.setdefault(resource, {})[record.name] = record.value
+        for listener in self.on_config_changed:
+            listener(record.resource_type, record.resource_name)
 
     def _set_producer_ids(self, record: ProducerIdsRecord, _offset: int) -> None:
         self.next_producer_id = record.next_producer_id

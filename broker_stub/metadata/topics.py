@@ -1,4 +1,4 @@
-"""What creating a topic means: the rules it must keep to, and the records that make it.
+"""What creating a topic means, and letting it grow: the rules, and the records that do it.
 
 Pure functions over the image; the controller appends what they return.
 """
@@ -18,6 +18,7 @@ from pyclient.error_codes import (
     InvalidRequestError,
     InvalidTopicError,
     TopicExistsError,
+    UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, TopicRecord
 from pyclient.protocol.primitives import Uuid
@@ -63,19 +64,34 @@ class PlannedTopic(NamedTuple):
             for name, value in self.configs.items()
         ]
         made += [
-            PartitionRecord(
-                partition_id=index,
-                topic_id=self.topic_id,
-                replicas=list(replicas),
-                isr=list(replicas),
-                leader=replicas[0],
-                leader_epoch=0,
-                partition_epoch=0,
-                directories=[directory_id] * len(replicas),
-            )
+            partition_record(self.topic_id, index, replicas, directory_id)
             for index, replicas in enumerate(self.replicas)
         ]
         return made
+
+
+class MorePartitions(NamedTuple):
+    """How many partitions a topic is to have, and who gets the new ones if that is decided."""
+
+    topic: str
+    total: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+def partition_record(
+    topic_id: Uuid, index: int, replicas: Sequence[int], directory_id: Uuid
+) -> PartitionRecord:
+    """What makes a partition: all replicas in sync, the first one leads."""
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=list(replicas),
+        isr=list(replicas),
+        leader=replicas[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=[directory_id] * len(replicas),
+    )
 
 
 def check_name(name: str) -> None:
@@ -118,6 +134,38 @@ def plan_topic(
     return PlannedTopic(topic.name, topic_id, replicas, config.check_topic(topic.configs))
 
 
+def plan_partitions(
+    wanted: MorePartitions, image: ClusterImage, start: int
+) -> list[tuple[int, ...]]:
+    """Check that a topic may grow, and decide where its new partitions go.
+
+    Raises:
+        UnknownTopicOrPartitionError, InvalidTopicError, InvalidPartitionsError,
+        InvalidReplicaAssignmentError: as their names say.
+    """
+    topic = image.topic(wanted.topic)
+    if topic is None:
+        raise UnknownTopicOrPartitionError(f"there is no topic {wanted.topic!r}")
+    if topic.is_internal:
+        # Which of its partitions is whose follows from their number.
+        raise InvalidTopicError(f"{topic.name!r} is the broker's own: it can't grow")
+    count = len(topic.partitions)
+    if wanted.total <= count:
+        raise InvalidPartitionsError(
+            f"the topic {topic.name!r} has {count} partition(s): {wanted.total} would be no more"
+        )
+    _check_partition_count(wanted.total)
+    new = wanted.total - count
+    factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is None:
+        return place(sorted(image.brokers), new, factor, start)
+    if len(wanted.assignments) != new:
+        raise InvalidReplicaAssignmentError(
+            f"{new} partition(s) more, but {len(wanted.assignments)} assignment(s)"
+        )
+    return _check_replicas(wanted.assignments, factor, image)
+
+
 def _check_collision(name: str, image: ClusterImage) -> None:
     other = image.colliding_topic(name)
     if other is not None:
@@ -130,8 +178,7 @@ def _placed(
     partitions = topic.partitions
     if partitions == _DEFAULT:
         partitions = config["num.partitions"]
-    if not 0 < partitions <= _PARTITIONS_MAX:
-        raise InvalidPartitionsError(f"{partitions} partitions: 1 to {_PARTITIONS_MAX} are allowed")
+    _check_partition_count(partitions)
     factor = topic.replication_factor
     if factor == _DEFAULT:
         factor = config["default.replication.factor"]
@@ -143,13 +190,25 @@ def _assigned(topic: NewTopic, image: ClusterImage) -> list[tuple[int, ...]]:
         raise InvalidRequestError("give either counts or assignments, and -1 for the others")
     if sorted(topic.assignments) != list(range(len(topic.assignments))):
         raise InvalidReplicaAssignmentError("the assigned partitions must be 0, 1, 2, ...")
-    replicas = [tuple(topic.assignments[index]) for index in range(len(topic.assignments))]
-    for brokers in replicas:
+    replicas = [topic.assignments[index] for index in range(len(topic.assignments))]
+    return _check_replicas(replicas, len(replicas[0]), image)
+
+
+def _check_partition_count(count: int) -> None:
+    if not 0 < count <= _PARTITIONS_MAX:
+        raise InvalidPartitionsError(f"{count} partitions: 1 to {_PARTITIONS_MAX} are allowed")
+
+
+def _check_replicas(
+    assignments: Sequence[Sequence[int]], factor: int, image: ClusterImage
+) -> list[tuple[int, ...]]:
+    """The replicas of partitions as somebody chose them, if they can be had."""
+    for brokers in assignments:
         if not brokers or len(set(brokers)) < len(brokers):
             raise InvalidReplicaAssignmentError(f"no replica, or one twice: {list(brokers)}")
         strangers = set(brokers) - set(image.brokers)
         if strangers:
             raise InvalidReplicaAssignmentError(f"there is no broker {min(strangers)}")
-        if len(brokers) != len(replicas[0]):
+        if len(brokers) != factor:
             raise InvalidReplicaAssignmentError("all partitions need the same number of replicas")
-    return replicas
+    return [tuple(brokers) for brokers in assignments]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker_stub import diagnostics
 from broker_stub.broker_keys import MIN_INSYNC_REPLICAS
 from broker_stub.config import BrokerConfig
+from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin
 from broker_stub.metadata.image import ClusterImage, TopicImage
@@ -110,7 +111,7 @@ class ReplicaManager:
             raise UnknownTopicOrPartitionError(f"{topic.name!r} has no partition {index}")
         overrides = self._image.topic_config(topic.name)
         values = self._config.topic_values(overrides)
-        log_config = self._config.log_config(overrides)
+        log_config = LogConfig.from_values(values)
         log = self._logs.create(topic.name, index, topic_id=topic.topic_id, config=log_config)
         log.update_config(log_config)
         return Partition(
@@ -128,6 +129,27 @@ class ReplicaManager:
         for partition in partitions.values():
             self._logs.delete(partition.topic, partition.index)
         self.wake_fetches(partitions.values())
+
+    def topic_reconfigured(self, name: str) -> None:
+        """A topic has other options now."""
+        topic = self._image.topic(name)
+        if topic is not None:
+            self._reconfigure(topic)
+
+    def reconfigured(self) -> None:
+        """The defaults of topics are others now."""
+        for topic in self._image.topics():
+            self._reconfigure(topic)
+
+    def _reconfigure(self, topic: TopicImage) -> None:
+        partitions = self._partitions.get(topic.topic_id)
+        if not partitions:
+            return
+        values = self._config.topic_values(self._image.topic_config(topic.name))
+        log_config = LogConfig.from_values(values)
+        for partition in partitions.values():
+            partition.log.update_config(log_config)
+            partition.min_insync_replicas = values[MIN_INSYNC_REPLICAS.name]
 
     def partition_changed(self, topic: TopicImage, index: int) -> None:
         """A partition has another leader or other replicas."""

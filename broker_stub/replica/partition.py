@@ -64,6 +64,8 @@ class Partition:
         self.leader = image.leader
         self.leader_epoch = image.leader_epoch
         self.isr = image.isr
+        if self.leader == self._node_id:
+            self.log.assign_leader_epoch(self.leader_epoch)
         self._advance_high_watermark()
 
     @property

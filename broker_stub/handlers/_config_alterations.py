@@ -1,0 +1,72 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: resources, each with its own outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from broker_stub.metadata.config_changes import ConfigChange, Configs, ConfigView
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+class Resource(Protocol):
+    """A resource of either request."""
+
+    resource_type: int
+    resource_name: str
+
+
+AnyResource = TypeVar("AnyResource", bound=Resource)
+
+
+class Outcome(NamedTuple):
+    """What became of one resource of a request; no error if it is changed."""
+
+    resource_type: int
+    resource_name: str
+    error: BrokerResponseError | None
+
+
+def alter(
+    node: Node,
+    resources: Sequence[AnyResource],
+    wanted: Callable[[AnyResource], Callable[[ConfigView], Configs]],
+    done: Callable[[list[Outcome]], None],
+    *,
+    validate_only: bool,
+) -> None:
+    """Change the configuration of each resource that keeps to the rules; outcomes in order.
+
+    Args:
+        node: where.
+        resources: of the request.
+        wanted: what is to be set for one of them; may refuse it.
+        done: gets the outcomes.
+        validate_only: only check.
+    """
+    times = Counter((one.resource_type, one.resource_name) for one in resources)
+    refused: dict[int, BrokerResponseError] = {}
+    changes: dict[int, ConfigChange] = {}
+    for index, one in enumerate(resources):
+        resource = (one.resource_type, one.resource_name)
+        try:
+            if times[resource] > 1:
+                raise InvalidRequestError("a resource is in the request twice")
+            changes[index] = ConfigChange(*resource, wanted(one))
+        except BrokerResponseError as error:
+            refused[index] = error
+
+    def altered(results: list[BrokerResponseError | None]) -> None:
+        errors = {**refused, **dict(zip(changes, results, strict=True))}
+        done(
+            [
+                Outcome(one.resource_type, one.resource_name, errors[index])
+                for index, one in enumerate(resources)
+            ]
+        )
+
+    node.controller.alter_configs(list(changes.values()), altered, validate_only=validate_only)

@@ -1,0 +1,66 @@
+"""AlterConfigs (API key 33), versions 0-2.
+
+Replaces the whole configuration of topics (2) and brokers (4; an empty name stands for all of
+them): what a request leaves out goes back to its default. Of a broker's options, those that are
+the defaults of topics can be changed; others, and other kinds of resources: INVALID_REQUEST.
+Answers when the change is in the metadata log and in force. `validate_only` checks and changes
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker_stub.handlers._config_alterations import Outcome, alter
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.config_changes import Configs, ConfigView, replace_with
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: AlterConfigsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> Parked[AlterConfigsResponse]:
+    """Replace the configurations."""
+    parked: Parked[AlterConfigsResponse] = Parked()
+
+    def wanted(resource: AlterConfigsResource) -> Callable[[ConfigView], Configs]:
+        return replace_with([(one.name, one.value) for one in resource.configs])
+
+    def altered(outcomes: list[Outcome]) -> None:
+        parked.answer(AlterConfigsResponse(responses=[_response(one) for one in outcomes]))
+
+    alter(node, request.resources, wanted, altered, validate_only=request.validate_only)
+    return parked
+
+
+def refuse(request: AlterConfigsRequest, error: BrokerResponseError) -> AlterConfigsResponse:
+    """Fail every resource."""
+    return AlterConfigsResponse(
+        responses=[
+            _response(Outcome(one.resource_type, one.resource_name, error))
+            for one in request.resources
+        ]
+    )
+
+
+def _response(outcome: Outcome) -> AlterConfigsResourceResponse:
+    resource_type, resource_name, error = outcome
+    return AlterConfigsResourceResponse(
+        error_code=0 if error is None else error.code,
+        error_message=None if error is None else message_of(error),
+        resource_type=resource_type,
+        resource_name=resource_name,
+    )

@@ -1,0 +1,34 @@
+"""CreateAcls (API key 30), versions 1-3.
+
+There is nobody to heed them: SECURITY_DISABLED, as from an Apache Kafka without an authorizer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from broker_stub.handlers._errors import message_of
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, SecurityDisabledError
+from pyclient.protocol.messages.create_acls import (
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(node: Node, request: CreateAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
+    """Tell that there is no authorizer."""
+    raise SecurityDisabledError("this broker has no authorizer")
+
+
+def refuse(
+    request: CreateAclsRequest,
+    error: BrokerResponseError,
+) -> CreateAclsResponse:
+    """Fail each of them."""
+    failed = AclCreationResult(error_code=error.code, error_message=message_of(error))
+    return CreateAclsResponse(results=[failed] * len(request.creations))

@@ -1,0 +1,80 @@
+"""CreatePartitions (API key 37), versions 0-3.
+
+Lets topics grow; answers when the new partitions are in the metadata log and visible to
+everybody. Assignments are of the new partitions only. `validate_only` checks and changes nothing.
+A name twice in one request: INVALID_REQUEST for it. The broker's own topics keep their number of
+partitions (INVALID_TOPIC_EXCEPTION): which of them is whose follows from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.topics import MorePartitions
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+from pyclient.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: CreatePartitionsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> Parked[CreatePartitionsResponse]:
+    """Make the partitions."""
+    times = Counter(topic.name for topic in request.topics)
+    once = [topic for topic in request.topics if times[topic.name] == 1]
+    repeated = [
+        _failed(name, InvalidRequestError(f"the topic {name!r} is in the request twice"))
+        for name, count in times.items()
+        if count > 1
+    ]
+    parked: Parked[CreatePartitionsResponse] = Parked()
+
+    def created(results: list[int | BrokerResponseError]) -> None:
+        answered = [
+            _failed(topic.name, result)
+            if isinstance(result, BrokerResponseError)
+            else CreatePartitionsTopicResult(name=topic.name)
+            for topic, result in zip(once, results, strict=True)
+        ]
+        parked.answer(CreatePartitionsResponse(results=answered + repeated))
+
+    node.controller.create_partitions(
+        [_wanted(topic) for topic in once], created, validate_only=request.validate_only
+    )
+    return parked
+
+
+def refuse(
+    request: CreatePartitionsRequest, error: BrokerResponseError
+) -> CreatePartitionsResponse:
+    """Fail every topic."""
+    return CreatePartitionsResponse(
+        results=[_failed(topic.name, error) for topic in request.topics]
+    )
+
+
+def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:
+    assignments = topic.assignments
+    return MorePartitions(
+        topic.name,
+        topic.count,
+        None if assignments is None else [one.broker_ids for one in assignments],
+    )
+
+
+def _failed(name: str, error: BrokerResponseError) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(
+        name=name, error_code=error.code, error_message=message_of(error)
+    )

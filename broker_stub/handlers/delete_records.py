@@ -1,0 +1,86 @@
+"""DeleteRecords (API key 21), versions 0-2.
+
+Moves the start of partitions forward: to an offset, or with -1 to the high watermark; an offset
+past that is OFFSET_OUT_OF_RANGE, one before the start changes nothing. What lies before the
+start is gone for everybody at once; whole segments of it are removed in the background. A topic
+that is only compacted keeps what it has (POLICY_VIOLATION), and so do the broker's own
+(INVALID_TOPIC_EXCEPTION).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.log.log_config import DELETE
+from broker_stub.metadata.image import INTERNAL_TOPICS
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, InvalidTopicError, PolicyViolationError
+from pyclient.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: DeleteRecordsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DeleteRecordsResponse:
+    """Move the starts."""
+
+    def delete(topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+        try:
+            low_watermark = _delete(node, topic, asked)
+        except BrokerResponseError as error:
+            return _failed(asked, error)
+        return DeleteRecordsPartitionResult(
+            partition_index=asked.partition_index, low_watermark=low_watermark
+        )
+
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[delete(topic.name, one) for one in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: DeleteRecordsRequest, error: BrokerResponseError) -> DeleteRecordsResponse:
+    """Fail every partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name, partitions=[_failed(one, error) for one in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> int:
+    if topic in INTERNAL_TOPICS:
+        raise InvalidTopicError(f"{topic!r} is the broker's own: its records can't be deleted")
+    partition = node.replicas.partition(topic, asked.partition_index)
+    partition.check_leader()
+    if DELETE not in partition.log.config.cleanup_policy:
+        raise PolicyViolationError(f"{topic!r} is compacted: its records can't be deleted")
+    start = partition.log.delete_records(asked.offset)
+    # Whoever waits at an offset that is gone should be told now, not when its time is out.
+    node.replicas.wake_fetches([partition])
+    return start
+
+
+def _failed(
+    asked: DeleteRecordsPartition, error: BrokerResponseError
+) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=-1, error_code=error.code
+    )

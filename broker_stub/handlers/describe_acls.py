@@ -1,0 +1,32 @@
+"""DescribeAcls (API key 29), versions 1-3.
+
+There are none to describe: SECURITY_DISABLED, as from an Apache Kafka without an authorizer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from broker_stub.handlers._errors import message_of
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, SecurityDisabledError
+from pyclient.protocol.messages.describe_acls import (
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(node: Node, request: DescribeAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
+    """Tell that there is no authorizer."""
+    raise SecurityDisabledError("this broker has no authorizer")
+
+
+def refuse(
+    request: DescribeAclsRequest,  # noqa: ARG001
+    error: BrokerResponseError,
+) -> DescribeAclsResponse:
+    """Fail."""
+    return DescribeAclsResponse(error_code=error.code, error_message=message_of(error))

@@ -1,0 +1,90 @@
+"""DescribeLogDirs (API key 35), versions 1-5.
+
+Every folder of `log.dirs`, the partitions in it with their sizes, and how large and how full its
+file system is (4+). Null asks for all partitions; what does not exist is left out, as Kafka does.
+No partition moves between folders here, so none has a future replica.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from broker_stub.replica.partition import Partition
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, KafkaStorageError
+from pyclient.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: DescribeLogDirsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeLogDirsResponse:
+    """Describe the folders."""
+    held: dict[str, dict[str, list[Partition]]] = {path: {} for path in node.logs.directory_ids}
+    for partition in _partitions(node, request):
+        folder = os.path.dirname(partition.log.folder)
+        held[folder].setdefault(partition.topic, []).append(partition)
+    return DescribeLogDirsResponse(
+        results=[_described(path, topics) for path, topics in held.items()]
+    )
+
+
+def refuse(
+    request: DescribeLogDirsRequest,  # noqa: ARG001
+    error: BrokerResponseError,
+) -> DescribeLogDirsResponse:
+    """Fail; before version 3 there is no place for it, and the list is empty."""
+    return DescribeLogDirsResponse(error_code=error.code)
+
+
+def _partitions(node: Node, request: DescribeLogDirsRequest) -> Iterator[Partition]:
+    asked: Iterable[tuple[str, Iterable[int] | None]]
+    if request.topics is None:
+        asked = [(topic.name, None) for topic in node.image.topics()]
+    else:
+        asked = [(topic.topic, dict.fromkeys(topic.partitions)) for topic in request.topics]
+    for name, indexes in asked:
+        topic = node.image.topic(name)
+        if topic is None:
+            continue
+        for index in topic.partitions if indexes is None else indexes:
+            if index in topic.partitions:
+                yield node.replicas.partition_of(topic, index)
+
+
+def _described(path: str, topics: dict[str, list[Partition]]) -> DescribeLogDirsResult:
+    result = DescribeLogDirsResult(
+        log_dir=os.path.abspath(path),
+        topics=[
+            DescribeLogDirsTopic(
+                name=name,
+                partitions=[
+                    DescribeLogDirsPartition(
+                        partition_index=partition.index, partition_size=partition.log.size
+                    )
+                    for partition in partitions
+                ],
+            )
+            for name, partitions in topics.items()
+        ],
+    )
+    try:
+        space = os.statvfs(path)
+    except OSError:
+        result.error_code = KafkaStorageError.code
+    else:
+        result.total_bytes = space.f_blocks * space.f_frsize
+        result.usable_bytes = space.f_bavail * space.f_frsize
+    return result

@@ -1,0 +1,83 @@
+"""DescribeProducers (API key 61), version 0.
+
+The idempotent producers that partitions remember: their epoch, the last sequence and time, and
+where an open transaction starts, if a folder of Apache Kafka brought one along.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.handlers._errors import message_of
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: DescribeProducersRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> DescribeProducersResponse:
+    """List the producers."""
+
+    def describe(topic: str, index: int) -> PartitionResponse:
+        try:
+            partition = node.replicas.partition(topic, index)
+            partition.check_leader()
+        except BrokerResponseError as error:
+            return _failed(index, error)
+        return PartitionResponse(
+            partition_index=index,
+            active_producers=[
+                ProducerState(
+                    producer_id=entry.producer_id,
+                    producer_epoch=entry.epoch,
+                    last_sequence=entry.last_sequence,
+                    last_timestamp=entry.last_timestamp,
+                    coordinator_epoch=entry.coordinator_epoch,
+                    current_txn_start_offset=entry.current_txn_first_offset,
+                )
+                for entry in partition.log.producers()
+            ],
+        )
+
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[describe(topic.name, index) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(
+    request: DescribeProducersRequest, error: BrokerResponseError
+) -> DescribeProducersResponse:
+    """Fail every partition."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_failed(index, error) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _failed(index: int, error: BrokerResponseError) -> PartitionResponse:
+    return PartitionResponse(
+        partition_index=index, error_code=error.code, error_message=message_of(error)
+    )

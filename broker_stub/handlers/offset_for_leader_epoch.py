@@ -1,0 +1,70 @@
+"""OffsetForLeaderEpoch (API key 23), versions 2-4.
+
+Where an epoch ends in this log: the start of the next one, or the end of the log for the present
+one. An epoch that the log does not know is answered with the last one before it. A client that
+reads on after a change of leader finds out so whether what it read is still there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node,
+    request: OffsetForLeaderEpochRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> OffsetForLeaderEpochResponse:
+    """Look the ends up."""
+
+    def look_up(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+        try:
+            partition = node.replicas.partition(topic, asked.partition)
+            partition.check_leader(asked.current_leader_epoch)
+        except BrokerResponseError as error:
+            return _failed(asked, error)
+        found = partition.log.end_of_epoch(asked.leader_epoch)
+        return EpochEndOffset(
+            partition=asked.partition, leader_epoch=found.epoch, end_offset=found.end_offset
+        )
+
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[look_up(topic.topic, one) for one in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest, error: BrokerResponseError
+) -> OffsetForLeaderEpochResponse:
+    """Fail every partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_failed(one, error) for one in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _failed(asked: OffsetForLeaderPartition, error: BrokerResponseError) -> EpochEndOffset:
+    return EpochEndOffset(partition=asked.partition, error_code=error.code)

@@ -1,0 +1,185 @@
+"""What changing a configuration means: which options a resource has then, and the records for it.
+
+Topics and the broker have a configuration; for the broker, an empty name stands for all brokers.
+A change is a function from what is set now to what is to be set, so that both APIs (the one that
+replaces everything, and the one that takes operations) end in the same checks. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from broker_stub.broker_keys import BROKER_DEFINITION, TOPIC_DEFINITION
+from broker_stub.config import BrokerConfig
+from broker_stub.config_entries import broker_entries, topic_entries
+from broker_stub.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from broker_stub.metadata.topics import check_name
+from pyclient.error_codes import (
+    InvalidConfigurationError,
+    InvalidRequestError,
+    UnknownTopicOrPartitionError,
+)
+from pyclient.protocol.messages.metadata_records import ConfigRecord
+from pyclient.protocol.schema import Message
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+_OPERATIONS: Final = {SET: "set", DELETE: "delete", APPEND: "append to", SUBTRACT: "subtract from"}
+
+Configs = Mapping[str, str]
+
+
+class ConfigChange(NamedTuple):
+    """A change that somebody wants: `wanted` tells what is to be set, given what is."""
+
+    resource_type: int
+    resource_name: str
+    wanted: Callable[[ConfigView], Configs]
+
+
+class ConfigOperation(NamedTuple):
+    """A change to one option."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+class ConfigView(NamedTuple):
+    """A resource's configuration: what was given for it, and what is in force with the defaults."""
+
+    given: Configs
+    in_force: Mapping[str, str | None]
+    lists: frozenset[str]
+    """The options whose values are lists."""
+
+
+def check_resource(
+    resource_type: int, resource_name: str, image: ClusterImage, node_id: int
+) -> None:
+    """Refuse what has no configuration here.
+
+    Raises:
+        InvalidTopicError, UnknownTopicOrPartitionError: there is no such topic.
+        InvalidRequestError: it is another broker, or another kind of resource.
+    """
+    if resource_type == TOPIC_RESOURCE:
+        check_name(resource_name)
+        if image.topic(resource_name) is None:
+            raise UnknownTopicOrPartitionError(f"there is no topic {resource_name!r}")
+    elif resource_type == BROKER_RESOURCE:
+        if resource_name not in ("", str(node_id)):
+            raise InvalidRequestError(f"this is broker {node_id}, not {resource_name!r}")
+    else:
+        raise InvalidRequestError(f"resources of type {resource_type} have no configuration here")
+
+
+def plan_change(
+    change: ConfigChange, image: ClusterImage, config: BrokerConfig, node_id: int
+) -> list[Message]:
+    """Check a change, and decide what has to be recorded.
+
+    Only what differs from before is checked: a folder of Apache Kafka may hold options that
+    mean nothing here, and they are no reason to refuse others.
+
+    Raises:
+        InvalidRequestError, InvalidConfigurationError, InvalidTopicError,
+        UnknownTopicOrPartitionError: as their names say.
+    """
+    resource_type, resource_name, _ = change
+    check_resource(resource_type, resource_name, image, node_id)
+    current = image.config(resource_type, resource_name)
+    wanted = change.wanted(_view(resource_type, current, config))
+    changed = {name: text for name, text in wanted.items() if current.get(name) != text}
+    if resource_type == TOPIC_RESOURCE:
+        config.check_topic(changed)
+    else:
+        config.check_dynamic(changed)
+    gone = dict.fromkeys(name for name in current if name not in wanted)
+    return [
+        ConfigRecord(
+            resource_type=resource_type, resource_name=resource_name, name=name, value=value
+        )
+        for name, value in {**changed, **gone}.items()
+    ]
+
+
+def replace_with(configs: Sequence[tuple[str, str | None]]) -> Callable[[ConfigView], Configs]:
+    """Set these options, and no others.
+
+    Raises:
+        InvalidRequestError: an option is named twice, or its value is null.
+    """
+    wanted = _by_name(configs)
+
+    def replace(_view: ConfigView) -> Configs:
+        return wanted
+
+    return replace
+
+
+def carry_out(operations: Sequence[ConfigOperation]) -> Callable[[ConfigView], Configs]:
+    """Change these options, and leave the others as they are.
+
+    Raises:
+        InvalidRequestError: an option is named twice, its value is null, or the operation is
+            unknown.
+    """
+    for one in operations:
+        if one.operation not in _OPERATIONS:
+            raise InvalidRequestError(f"operation {one.operation} on {one.name} is unknown")
+    # Deleting needs no value: whatever is given for it is not looked at.
+    _by_name([(one.name, "" if one.operation == DELETE else one.value) for one in operations])
+
+    def change(view: ConfigView) -> Configs:
+        wanted = dict(view.given)
+        for one in operations:
+            if one.operation == DELETE:
+                wanted.pop(one.name, None)
+            else:
+                wanted[one.name] = _operated(one, view)
+        return wanted
+
+    return change
+
+
+def _operated(operation: ConfigOperation, view: ConfigView) -> str:
+    text = operation.value
+    assert text is not None
+    if operation.operation == SET:
+        return text
+    if operation.name not in view.lists:
+        doing = _OPERATIONS[operation.operation]
+        raise InvalidConfigurationError(f"can't {doing} {operation.name}: it is not a list")
+    items = _items(view.in_force.get(operation.name) or "")
+    named = _items(text)
+    if operation.operation == APPEND:
+        items += [item for item in named if item not in items]
+    else:
+        items = [item for item in items if item not in named]
+    return ",".join(items)
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _by_name(configs: Sequence[tuple[str, str | None]]) -> Configs:
+    found: dict[str, str] = {}
+    for name, text in configs:
+        if name in found:
+            raise InvalidRequestError(f"{name} is in the request twice")
+        if text is None:
+            raise InvalidRequestError(f"null value for {name}")
+        found[name] = text
+    return found
+
+
+def _view(resource_type: int, current: Configs, config: BrokerConfig) -> ConfigView:
+    if resource_type == TOPIC_RESOURCE:
+        definition, entries = TOPIC_DEFINITION, topic_entries(config, current)
+    else:
+        definition, entries = BROKER_DEFINITION, broker_entries(config)
+    in_force = {entry.name: entry.value for entry in entries}
+    lists = frozenset(name for name, row in definition.keys.items() if row.type is list)
+    return ConfigView(current, {**in_force, **current}, lists)
