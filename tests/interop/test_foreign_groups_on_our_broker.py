@@ -12,13 +12,17 @@ from tests.interop.foreign_clients import Confluent, Record
 from tests.interop.foreign_members import MEMBERS, Member
 
 PARTITIONS = 4
+EVERYTHING = frozenset(range(PARTITIONS))
 WAIT_SECONDS = 60
 LOOK_SECONDS = 0.02
 
+every_kind = pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker(config={"group.initial.rebalance.delay.ms": 0}) as running:
+    with Broker(config={"num.partitions": PARTITIONS}) as running:
+        running.create_topic("orders", partitions=PARTITIONS)
         yield running
 
 
@@ -33,42 +37,63 @@ def wait_until(condition: Callable[[], bool], *members: Member) -> None:
     raise AssertionError(f"it never came to that: {[vars(member) for member in members]}")
 
 
-def produce(broker: Broker, topic: str, *values: bytes) -> None:
+def wait_until_shared(first: Member, second: Member) -> None:
+    """Until both have their half, and nobody has the other's."""
+
+    def shared() -> bool:
+        mine, yours = first.assigned, second.assigned
+        return len(mine) == len(yours) == PARTITIONS // 2 and mine | yours == EVERYTHING
+
+    wait_until(shared, first, second)
+
+
+def produce(broker: Broker, count: int, start: int = 0) -> list[bytes]:
+    """Values from number `start` on, evenly over the partitions."""
+    values = [b"value-%03d" % (start + index) for index in range(count)]
     records = [
         Record(index % PARTITIONS, None, value, (), 1_700_000_000_000)
         for index, value in enumerate(values)
     ]
-    Confluent().produce(broker.bootstrap_servers, topic, records)
+    Confluent().produce(broker.bootstrap_servers, "orders", records)
+    return values
 
 
-@pytest.mark.parametrize("kind", MEMBERS, ids=lambda kind: kind.__name__)
-def test_two_members_share_the_partitions_and_a_third_goes_on_from_their_commits(broker, kind):
-    topic = group = f"shared-{kind.__name__}"
-    broker.create_topic(topic, partitions=PARTITIONS)
-    everything = frozenset(range(PARTITIONS))
-    sent = {b"value-%d" % index for index in range(80)}
+@every_kind
+def test_two_members_share_the_partitions_and_one_hands_its_over_when_it_leaves(broker, kind):
+    with kind(broker.bootstrap_servers, "group", "orders") as first:
+        with kind(broker.bootstrap_servers, "group", "orders") as second:
+            wait_until_shared(first, second)
+            sent = produce(broker, 80)
+            wait_until(lambda: len(first.values) + len(second.values) >= 80, first, second)
+            assert len(first.values) == len(second.values) == 40
+            assert sorted(first.values + second.values) == sent
+        wait_until(lambda: first.assigned == EVERYTHING, first)
+        sent += produce(broker, 8, start=80)
+        wait_until(lambda: len(first.values) >= 48, first)
+    assert sorted(first.values + second.values) == sent
 
-    def member() -> Member:
-        return kind(broker.bootstrap_servers, group, topic)
 
-    with member() as first, member() as second:
-        wait_until(
-            lambda: (
-                len(first.assigned) == len(second.assigned) == 2
-                and first.assigned | second.assigned == everything
-            ),
-            first,
-            second,
-        )
-        produce(broker, topic, *sorted(sent))
-        wait_until(lambda: len(first.values) + len(second.values) >= len(sent), first, second)
-        assert len(first.values) == len(second.values) == 40
-        assert set(first.values) | set(second.values) == sent
-        second.leave()
-        wait_until(lambda: first.assigned == everything, first)
-    broker.restart()
-    with member() as third:
-        wait_until(lambda: third.assigned == everything, third)
-        produce(broker, topic, b"new")
-        wait_until(lambda: bool(third.values), third)
-    assert third.values == [b"new"]
+@every_kind
+@pytest.mark.parametrize("how", [Broker.stop, Broker.kill], ids=["stop", "kill"])
+def test_a_group_goes_on_where_it_was_when_the_broker_is_back(kind, how, tmp_path):
+    with Broker(tmp_path, config={"num.partitions": PARTITIONS}) as broker:
+        broker.create_topic("orders", partitions=PARTITIONS)
+        with (
+            kind(broker.bootstrap_servers, "group", "orders") as first,
+            kind(broker.bootstrap_servers, "group", "orders") as second,
+        ):
+            wait_until_shared(first, second)
+            sent = produce(broker, 8)
+            wait_until(lambda: len(first.values) + len(second.values) >= 8, first, second)
+            how(broker)
+            broker.start()
+            sent += produce(broker, 8, start=8)
+            wait_until(lambda: len(first.values) + len(second.values) >= 16, first, second)
+        assert sorted(first.values + second.values) == sent
+        how(broker)
+        broker.start()
+        with kind(broker.bootstrap_servers, "group", "orders") as third:
+            wait_until(lambda: third.assigned == EVERYTHING, third)
+            sent = produce(broker, 4, start=16)
+            wait_until(lambda: len(third.values) >= 4, third)
+        assert sorted(third.values) == sent
