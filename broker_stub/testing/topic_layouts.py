@@ -70,4 +70,20 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         blank={"configs": None},
         topic_fails_alone=True,
     ),
+    21: Layout((Place(_TOPICS),), (Place(_TOPICS),), blank={"low_watermark": -1}),  # DeleteRecords
+    23: Layout(  # OffsetForLeaderEpoch
+        (Place(_TOPICS, topic="topic", number="partition"),),
+        (Place(_TOPICS, topic="topic", number="partition"),),
+        only_reads=True,
+    ),
+    37: Layout(  # CreatePartitions
+        (Place(_TOPICS, partitions=None),),
+        (Place(("results",), partitions=None),),
+        topic_fails_alone=True,
+    ),
+    61: Layout(  # DescribeProducers
+        (Place(_TOPICS, partitions="partition_indexes", number=None),),
+        (Place(_TOPICS),),
+        only_reads=True,
+    ),
 }

@@ -18,7 +18,7 @@ from pyclient.errors import (
 )
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from pyclient.protocol.messages.describe_acls import DescribeAclsRequest
+from pyclient.protocol.messages.elect_leaders import ElectLeadersRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -217,7 +217,7 @@ def test_a_fault_that_could_never_be_applied_is_refused_at_once():
     error = LeaderNotAvailableError
     assert "not the class of a request" in refused(lambda f: f.fail_next(ProduceResponse, error))
     assert "not the class of a request" in refused(lambda f: f.hide(int))
-    assert "does not serve" in refused(lambda f: f.fail_next(DescribeAclsRequest, error))
+    assert "does not serve" in refused(lambda f: f.fail_next(ElectLeadersRequest, error))
     assert "partition 0 of which topic" in refused(
         lambda f: f.fail_next(ProduceRequest, error, partition=0)
     )
