@@ -17,18 +17,20 @@ cdef class ArrowBytes:
         if kind not in ("binary", "string", "large_binary", "large_string"):
             raise TypeError(f"keys and values are arrays of binary or string, not of {kind}")
         self.large = kind.startswith("large_")
-        self.first = array.offset
-        self.length = len(array)
+        first = array.offset
+        last = first + len(array)
         validity, offsets, data = array.buffers()
         self.validity = None if validity is None else Payload.__new__(Payload, validity)
         self.offsets = Payload.__new__(Payload, b"" if offsets is None else offsets)
         self.data = Payload.__new__(Payload, b"" if data is None else data)
-        last = self.first + self.length
-        if self.length and (
-            self.offsets.size < (last + 1) * (8 if self.large else 4)
-            or (self.validity is not None and self.validity.size * 8 < last)
+        if last > first and not (
+            first >= 0
+            and (last + 1) * (8 if self.large else 4) <= self.offsets.size
+            and (self.validity is None or last <= self.validity.size * 8)
         ):
             raise ValueError("the array is longer than its buffers")
+        self.first = first
+        self.length = last - first
 
     cdef int64_t offset_at(self, Py_ssize_t index) noexcept nogil:
         cdef int32_t narrow

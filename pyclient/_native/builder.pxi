@@ -30,32 +30,6 @@ cdef enum:
 cdef tuple EMPTY = ()
 
 
-cdef class Segment:
-    # A buffer of the batch. The export keeps a bytearray from moving while `start` points into it.
-
-    def __cinit__(self, buffer):
-        PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE | PyBUF_WRITABLE)
-        self.exported = True
-        self.start = <uint8_t *>self.view.buf
-        self.buffer = buffer
-
-    def __dealloc__(self):
-        if self.exported:
-            PyBuffer_Release(&self.view)
-
-    cdef object written(self):
-        view = memoryview(self.buffer)
-        if type(self.buffer) is not bytearray:
-            view = view.cast("B")
-        return view[:self.used]
-
-    cdef object give_back(self):
-        if self.exported:
-            self.exported = False
-            PyBuffer_Release(&self.view)
-        return self.buffer
-
-
 cdef inline int64_t check_timestamp(timestamp_ms) except -2:
     cdef int64_t timestamp
     if type(timestamp_ms) is not int:  # Cython would take a float
@@ -182,8 +156,8 @@ cdef class BatchBuilder:
         Py_ssize_t headers_size,
     ) noexcept nogil:
         cdef Py_ssize_t body = record_body_size(
-            timestamp_ms - self.first_timestamp if self.count else 0, self.count, key_size,
-            value_size, headers_size)
+            wire_add(timestamp_ms, -self.first_timestamp) if self.count else 0, self.count,
+            key_size, value_size, headers_size)
         return wire_varint_size(body) + body
 
     cdef Py_ssize_t try_append_c(
@@ -194,7 +168,7 @@ cdef class BatchBuilder:
         const uint8_t *headers, Py_ssize_t headers_size,
     ) noexcept nogil:
         cdef int32_t index = self.count
-        cdef int64_t delta = timestamp_ms - self.first_timestamp if index else 0
+        cdef int64_t delta = wire_add(timestamp_ms, -self.first_timestamp) if index else 0
         cdef Py_ssize_t body = record_body_size(
             delta, index, key_size, value_size, headers_size)
         cdef Py_ssize_t size = wire_varint_size(body) + body
@@ -328,6 +302,8 @@ cdef class BatchBuilder:
         check_lengths(values, keys, start)
         if keys is not None:
             key_array = ArrowBytes.__new__(ArrowBytes, keys)
+            if key_array.length < value_array.length:
+                raise ValueError("the array of keys has changed its length")
         for index in range(start, value_array.length):
             if not value_array.get(index, &value_data, &value_size) or (
                 key_array is not None and not key_array.get(index, &key_data, &key_size)

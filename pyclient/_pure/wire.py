@@ -6,7 +6,9 @@ _KEPT: Final = 1 << 14
 
 
 def encode_varint(value: int) -> bytes:
-    """The zig-zag varint of `value`, up to 64 bits."""
+    """The zig-zag varint of `value`, which wraps at 64 bits as Java's does."""
+    if value >> 63 == 1:
+        value -= 1 << 64
     rest = value << 1 if value >= 0 else (~value << 1) | 1
     if rest < 0x80:
         return bytes((rest,))

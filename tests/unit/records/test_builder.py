@@ -55,6 +55,12 @@ def test_both_twins_write_the_same_bytes(records: list[Any]) -> None:
     assert written[0] == written[1]
 
 
+def test_the_widest_gap_between_timestamps_is_kept(twin: ModuleType) -> None:
+    timestamps = [-1, 2**63 - 1, 0, 2**63 - 2]
+    batch = RecordBatch(build_batch([(timestamp, None, None, []) for timestamp in timestamps]))
+    assert [record.timestamp for record in batch.decode()] == timestamps
+
+
 @given(records=st.lists(record_strategy, min_size=1, max_size=20))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_sizes_are_known_to_the_byte_before_appending(records: list[Any], twin: ModuleType) -> None:
