@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.server_process import ServerProcess
 
 TIMEOUT_SECONDS = 60
 PARTITIONS = 2
-ROUNDS = 5
+ROUNDS = int(os.environ.get("KILL_ROUNDS") or 5)
 RECORDS_A_ROUND = 4000
 
 
@@ -81,8 +82,8 @@ def read_all(bootstrap: str) -> dict[int, list[bytes]]:
 
 @pytest.mark.timeout(300)
 def test_every_acked_record_is_there_once_after_kill_9(tmp_path):
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")  # shown with a failure
+    seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
+    print(f"SEED={seed} repeats the moments")  # shown with a failure
     moments = random.Random(seed)
     config = ("--config", f"num.partitions={PARTITIONS}", "--config", "log.segment.bytes=200000")
     with ServerProcess("--data-dir", tmp_path, *config) as server:
