@@ -15,6 +15,7 @@ from broker_stub.background import Background
 from broker_stub.config import BrokerConfig
 from broker_stub.dispatch import Dispatcher
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
+from broker_stub.log.open_files import OpenFiles
 from broker_stub.metadata.controller import Controller
 from broker_stub.metadata.image import (
     BROKER_RESOURCE,
@@ -50,7 +51,9 @@ class Node:
         clock: Clock,
         entropy: Entropy,
         background: Background,
+        files: OpenFiles | None = None,
     ) -> None:
+        """A core that has read nothing yet; `files` opens and syncs, by default on a real disk."""
         self.config = config
         self.clock = clock
         self.entropy = entropy
@@ -72,6 +75,7 @@ class Node:
             settings=LogManagerSettings(
                 retention_check_interval_ms=config["log.retention.check.interval.ms"]
             ),
+            files=files,
         )
         self.controller: Controller
         self.producer_ids: ProducerIds

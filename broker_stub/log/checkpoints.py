@@ -7,9 +7,10 @@ content or the new. No state; whoever owns the file decides on the thread.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
+from broker_stub.log.open_files import fsync
 from pyclient.errors import KafkaError
 from pyclient.types import TopicPartition
 
@@ -18,6 +19,9 @@ LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 
+Sync: TypeAlias = Callable[[str], None]
+"""Has the file of a name survive a power loss."""
+
 _VERSION: Final = "0"
 
 
@@ -25,8 +29,8 @@ class CorruptCheckpointError(KafkaError):
     """A checkpoint file does not say what such a file says; its text names file and line."""
 
 
-def write_checkpoint(path: str, entries: Sequence[str], *, sync: bool) -> None:
-    """Replace a checkpoint file. With `sync` the new content survives a power cut."""
+def write_checkpoint(path: str, entries: Sequence[str], *, sync: Sync | None) -> None:
+    """Replace a checkpoint file. With `sync` the new content survives a power loss."""
     write_atomically(path, "\n".join((_VERSION, str(len(entries)), *entries, "")), sync=sync)
 
 
@@ -56,10 +60,10 @@ def read_checkpoint(path: str, fields: int) -> list[list[str]]:
     return entries
 
 
-def write_offsets(path: str, offsets: Mapping[TopicPartition, int]) -> None:
+def write_offsets(path: str, offsets: Mapping[TopicPartition, int], sync: Sync = fsync) -> None:
     """Replace an offset checkpoint; background thread, since it is synced."""
     entries = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-    write_checkpoint(path, entries, sync=True)
+    write_checkpoint(path, entries, sync=sync)
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:
@@ -88,12 +92,11 @@ def numbers(path: str, fields: Iterable[str]) -> list[int]:
         raise CorruptCheckpointError(f"{path}: {error}") from error
 
 
-def write_atomically(path: str, text: str, *, sync: bool) -> None:
+def write_atomically(path: str, text: str, *, sync: Sync | None) -> None:
     """Give a file new content, in one step for whoever reads it."""
     temporary = path + ".tmp"
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
+    if sync is not None:
+        sync(temporary)
     os.replace(temporary, path)

@@ -102,4 +102,4 @@ class LeaderEpochs:
     def write(self) -> None:
         """Renew the file."""
         entries = [f"{epoch} {start_offset}" for epoch, start_offset in self._entries]
-        write_checkpoint(self.path, entries, sync=False)
+        write_checkpoint(self.path, entries, sync=None)

@@ -12,9 +12,8 @@ import json
 import os
 from typing import Final
 
-from broker_stub.log.checkpoints import write_atomically
-from broker_stub.log.open_files import OpenFile
-from broker_stub.log.segment import sync_path
+from broker_stub.log.checkpoints import Sync, write_atomically
+from broker_stub.log.open_files import OpenFile, fsync
 from pyclient.entropy import Entropy
 from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
 
@@ -28,13 +27,14 @@ _VERSION: Final = "1"
 class LogDir:
     """One of the folders that a broker keeps its partitions in; locked until released."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, sync: Sync = fsync) -> None:
         """Lock the folder; it is made when it is not there.
 
         Raises:
             KafkaStorageError: another broker uses it, or it cannot be used at all.
         """
         self.path = path
+        self._sync = sync
         self.cluster_id = ""
         self.directory_id = bytes(16)
         try:
@@ -96,8 +96,8 @@ class LogDir:
             f"version={_VERSION}\nnode.id={node_id}\ncluster.id={self.cluster_id}\n"
             f"directory.id={_to_text(self.directory_id)}\n"
         )
-        write_atomically(path, text, sync=True)
-        sync_path(self.path)
+        write_atomically(path, text, sync=self._sync)
+        self._sync(self.path)
 
     def take_clean_shutdown(self) -> int | None:
         """The broker epoch of a clean stop, -1 where it was not noted; None after a crash.
@@ -111,7 +111,7 @@ class LogDir:
         except FileNotFoundError:
             return None
         os.unlink(path)
-        sync_path(self.path)
+        self._sync(self.path)
         with contextlib.suppress(ValueError, KeyError, TypeError):
             return int(json.loads(text)["brokerEpoch"])
         return -1
@@ -119,8 +119,8 @@ class LogDir:
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
         """Note that everything is on disk."""
         text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-        write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=True)
-        sync_path(self.path)
+        write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
+        self._sync(self.path)
 
 
 def _read_properties(path: str) -> dict[str, str] | None:

@@ -66,6 +66,7 @@ class LogManager:
         cluster_id: str | None = None,
         default_config: LogConfig = DEFAULT_LOG_CONFIG,
         settings: LogManagerSettings = DEFAULT_SETTINGS,
+        files: OpenFiles | None = None,
     ) -> None:
         self.cluster_id = cluster_id or ""
         self.was_clean = False
@@ -79,7 +80,7 @@ class LogManager:
         self._default_config = default_config
         self._settings = settings
         self._dirs: list[LogDir] = []
-        self._files = OpenFiles(settings.open_files_max)
+        self._files = OpenFiles(settings.open_files_max) if files is None else files
         self._lock = Lock()
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._to_flush: dict[PartitionLog, float] = {}  # by when, in monotonic milliseconds
@@ -185,7 +186,7 @@ class LogManager:
         self._schedule()
 
     def _open_dir(self, path: str) -> None:
-        log_dir = LogDir(path)
+        log_dir = LogDir(path, self._files.sync)
         self._dirs.append(log_dir)
         log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
         self.cluster_id = log_dir.cluster_id
@@ -336,7 +337,7 @@ class LogManager:
     ) -> None:
         path = log_dir.file(name)
         if self._written.get(path) != offsets:
-            write_offsets(path, offsets)
+            write_offsets(path, offsets, self._files.sync)
             self._written[path] = offsets
 
 

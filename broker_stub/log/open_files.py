@@ -45,6 +45,12 @@ class MappedFile:
 Opened = TypeVar("Opened", OpenFile, MappedFile)
 
 
+def fsync(path: str) -> None:
+    """Have a file or a folder survive a power loss; blocks."""
+    file = OpenFile(path, os.O_RDONLY)
+    os.fsync(file.fd)
+
+
 class OpenFiles:
     """The least recently used open file makes room for a new one."""
 
@@ -74,6 +80,14 @@ class OpenFiles:
         key = (path, "map")
         found: MappedFile | None = self._find(key)
         return found or self._keep(key, MappedFile(path))
+
+    def sync(self, path: str) -> None:
+        """Have a file or a folder survive a power loss; blocks.
+
+        Every fsync of a node's logs goes through here: in simulation there is no disk to wait
+        for, but a list of what is safe.
+        """
+        fsync(path)
 
     def forget(self, path: str) -> None:
         """Keep the file no longer: it was renamed, deleted, sealed or has grown."""

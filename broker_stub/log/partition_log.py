@@ -21,7 +21,7 @@ from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_metadata import write_partition_metadata
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX, write_snapshot
 from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
-from broker_stub.log.segment import Segment, file_name, sync_path
+from broker_stub.log.segment import Segment, file_name
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
 from broker_stub.log.transaction_index import AbortedTransaction
@@ -432,10 +432,10 @@ class PartitionLog:
         try:
             for segment in segments:
                 segment.sync(with_indexes=segment is not segments[-1])
-            sync_path(self.leader_epochs.path)
-            sync_path(self.folder)
+            self._files.sync(self.leader_epochs.path)
+            self._files.sync(self.folder)
             if not self.recovery_point:  # the folder may be new, too
-                sync_path(os.path.dirname(self.folder))
+                self._files.sync(os.path.dirname(self.folder))
         except (OSError, KafkaStorageError) as error:
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         self.recovery_point = max(self.recovery_point, end_offset)

@@ -16,7 +16,7 @@ def write_partition_metadata(folder: str, topic_id: bytes) -> None:
     """Write the file of a new folder."""
     text = base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
     content = f"version: {_VERSION}\ntopic_id: {text}"
-    write_atomically(os.path.join(folder, FILE_NAME), content, sync=False)
+    write_atomically(os.path.join(folder, FILE_NAME), content, sync=None)
 
 
 def read_partition_metadata(folder: str) -> bytes | None:

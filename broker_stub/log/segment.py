@@ -211,12 +211,12 @@ class Segment:
         Recovery rebuilds the indexes of the active segment in any case. Called without the log's
         lock, on the background thread.
         """
-        os.fsync(self.file().fd)
+        self._files.sync(self.log_path)
         if with_indexes:
-            sync_path(self.offset_index.path)
-            sync_path(self.time_index.path)
+            self._files.sync(self.offset_index.path)
+            self._files.sync(self.time_index.path)
             if self.transaction_index:
-                sync_path(self.transaction_index.path)
+                self._files.sync(self.transaction_index.path)
 
     # Reading
 
@@ -371,9 +371,3 @@ class Segment:
                 os.rename(path, path + DELETED_SUFFIX)
                 renamed.append(path + DELETED_SUFFIX)
         return renamed
-
-
-def sync_path(path: str) -> None:
-    """Fsync a file or a folder by its name."""
-    file = OpenFile(path, os.O_RDONLY)
-    os.fsync(file.fd)
