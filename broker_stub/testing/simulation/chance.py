@@ -1,0 +1,32 @@
+"""All randomness of a world, from one seed.
+
+Every part draws from a stream of its own, named after it: so a program that draws once more does
+not change what the network does. Whoever holds the baton draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+from pyclient.entropy import Entropy
+
+
+class Chance(Entropy):
+    """A stream of random numbers, with what simulations ask for most."""
+
+    def happens(self, probability: float) -> bool:
+        """Whether something comes to pass that does with this probability."""
+        # Not drawn where the answer is known: most worlds have most faults switched off.
+        return probability > 0 and self.uniform(0, 1) < probability
+
+    def exponential(self, mean: float) -> float:
+        """How long until something happens that happens once every `mean`, at any moment."""
+        return -mean * math.log(1 - self.uniform(0, 1) + 1e-12)
+
+
+def chance(seed: int, name: str) -> Chance:
+    """The stream of this name in the world of this seed."""
+    # Not `hash`, which differs between processes.
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return Chance(int.from_bytes(digest[:8], "big"))

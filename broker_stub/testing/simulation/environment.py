@@ -1,0 +1,287 @@
+"""What one client stands on in a world: see `pyclient.net.environment`.
+
+The client's loop has no thread: the scheduler turns it when it was woken, when the network has
+news for it, and when something falls due. A poll never waits; it tells until when it would have.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from broker_stub.testing.simulation.programs import SimulatedWaiter
+from broker_stub.testing.simulation.wire import Wire
+from pyclient.entropy import Entropy
+from pyclient.errors import IllegalStateError, InvalidReceiveError, KafkaError
+from pyclient.net.frame_reader import FrameReader
+from pyclient.net.resolver import Address, Resolution
+from pyclient.net.waiting import check_may_wait
+from pyclient.protocol.primitives import Part
+
+if TYPE_CHECKING:
+    from broker_stub.testing.simulation.scheduler import Event
+    from broker_stub.testing.simulation.world import Simulation
+    from pyclient.net.connection import Connection
+    from pyclient.net.io_thread import IoThread
+    from pyclient.net.transport import SocketOptions
+
+_NO_FAMILY = 0  # addresses here are of no family that the system knows
+
+
+class SimulatedTransport:
+    """A client's end of a connection. See `Transport` for what the engine may use."""
+
+    def __init__(self, poller: SimulatedPoller, address: Address, owner: Connection) -> None:
+        self.connected = False
+        self.error: Exception | None = None
+        self.parts_sent = 0
+        self.owner = owner
+        self._poller = poller
+        self._out: deque[Any] = deque()
+        self._parts_queued = 0
+        self._reader = FrameReader(poller.limit_bytes)
+        self._is_closed = False
+        host, port = address.target
+        self._wire: Wire = poller.network.connect(
+            host, port, poller.client_name, self, self._on_connected
+        )
+
+    def send(self, parts: Sequence[Part]) -> int:
+        """Queue parts for the next poll, and tell how many were ever queued."""
+        self._out.extend(parts)
+        self._parts_queued += len(parts)
+        self._poller.unflushed[self] = None
+        return self._parts_queued
+
+    def take_frames(self) -> list[memoryview]:
+        """The frames that have arrived since the last call."""
+        frames, self._reader.frames = self._reader.frames, []
+        return frames
+
+    def close(self) -> None:
+        """Let go of all queued parts."""
+        self._is_closed = True
+        self._out.clear()
+        self._wire.client_closed()
+
+    # The network's side
+
+    def _on_connected(self) -> None:
+        if not self._is_closed:
+            self.connected = True
+            self._poller.has_news(self)
+
+    def receive(self, data: bytes) -> None:
+        """Bytes have arrived."""
+        view = memoryview(data)
+        scratch = self._poller.scratch
+        while view and self.error is None:
+            target = self._reader.target(scratch)
+            count = min(len(target), len(view))
+            target[:count] = view[:count]
+            view = view[count:]
+            try:
+                self._reader.received(scratch, count)
+            except InvalidReceiveError as error:
+                self.error = error
+        self._poller.has_news(self)
+
+    def lose(self, error: Exception) -> None:
+        """The other end is gone, or the way to it."""
+        if not self._is_closed:
+            self.error = error
+            self._poller.has_news(self)
+
+    # The poller's side
+
+    def flush(self) -> bool:
+        """Write what the socket takes; False if something is left."""
+        out = self._out
+        room = self._room(sum(map(len, out)))
+        written: list[Any] = []
+        while out and room >= len(out[0]):
+            room -= len(out[0])
+            written.append(out.popleft())
+            self.parts_sent += 1
+        if out and room:
+            written.append(out[0][:room])
+            out[0] = memoryview(out[0])[room:]
+        if written:
+            self._wire.client_writes(b"".join(written))
+        return not out
+
+    def _room(self, wanted: int) -> int:
+        network = self._poller.network
+        if self._wire.to_server.is_full:
+            return 0
+        if network.chance.happens(network.weather.now.choke):
+            return network.chance.below(wanted + 1)
+        return wanted
+
+    def on_writable(self) -> None:
+        """The socket may take more now."""
+        if not self._is_closed and self.error is None:
+            self._poller.unflushed[self] = None
+            self._poller.has_news(self)
+
+
+class SimulatedPoller:
+    """The network of one client."""
+
+    def __init__(self, environment: SimulatedEnvironment, options: SocketOptions) -> None:
+        self.network = environment.world.network
+        self.client_name = environment.client_name
+        self.limit_bytes = options.receive_message_max_bytes
+        self.scratch = memoryview(bytearray(1 << 16))
+        self.unflushed: dict[SimulatedTransport, None] = {}
+        self._environment = environment
+        self._news: dict[SimulatedTransport, None] = {}
+        self._is_woken = False
+        self._sleep_ms = 0.0
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Look a host up among those of the world."""
+        resolution = Resolution()
+        resolution.done = True
+        if self.network.knows(host):
+            resolution.addresses = [Address(_NO_FAMILY, (host, port))]
+        else:
+            resolution.error = OSError(errno.ENOENT, "there is no such host in this world")
+        return resolution
+
+    def open(self, address: Address, owner: Connection) -> SimulatedTransport:
+        """Begin to connect."""
+        return SimulatedTransport(self, address, owner)
+
+    def poll(self, timeout_ms: float) -> Sequence[SimulatedTransport]:
+        """Write and read. Does not wait: it has the loop turned when the wait would have ended."""
+        for transport in self.unflushed:
+            if not transport.flush():
+                self.network.later(transport.on_writable)
+        self.unflushed.clear()
+        news, self._news = self._news, {}
+        self._sleep_ms = 0 if news or self._is_woken else timeout_ms
+        self._is_woken = False
+        return list(news)
+
+    def idle_ms(self) -> float:
+        """For how long the loop has nothing to do, after a turn."""
+        return 0 if self._news or self._is_woken or self.unflushed else self._sleep_ms
+
+    def has_news(self, transport: SimulatedTransport) -> None:
+        """Something happened to a transport."""
+        self._news[transport] = None
+        self._environment.turn_soon()
+
+    def wake(self) -> None:
+        """End the present poll, or the next one."""
+        if not self._is_woken:
+            self._is_woken = True
+            self._environment.turn_soon()
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class SimulatedEnvironment:
+    """Time, chance, the network and waiting, for one client."""
+
+    def __init__(self, world: Simulation, client_name: str, entropy: Entropy) -> None:
+        self.world = world
+        self.client_name = client_name
+        self.clock = world.clock
+        self.entropy = entropy
+        self._poller: SimulatedPoller | None = None
+        self._loop: IoThread | None = None
+        self._turn: Event | None = None
+        self._is_turning = False
+
+    # The environment of an engine
+
+    def new_waiting(self) -> SimulatedEnvironment:
+        """Where the client's callers wait."""
+        return self
+
+    def new_poller(self, options: SocketOptions) -> SimulatedPoller:
+        """The network.
+
+        Raises:
+            IllegalStateError: another client lives here already.
+        """
+        if self._poller is not None:
+            raise IllegalStateError("one `world.client()` is for one client: ask for another")
+        self._poller = SimulatedPoller(self, options)
+        return self._poller
+
+    def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:  # noqa: ARG002
+        """Turn a loop from now on."""
+        self._loop = io_thread
+        self.turn_soon()
+        return lambda: None  # once it has ended, there is no thread to wait for
+
+    # Its waiting
+
+    def waiter(self) -> SimulatedWaiter:
+        """Something to wait for."""
+        return SimulatedWaiter(self.world.programs, self._check_may_wait)
+
+    def claim_io_thread(self) -> None:
+        """Only `IoThread.run` claims one, and nobody calls that here."""
+        raise IllegalStateError("a simulated loop has no thread")
+
+    def on_io_thread(self) -> bool:
+        """Whether the loop is at its turn: a callback asks, then."""
+        return self._is_turning
+
+    def abandon(self, error: KafkaError) -> None:
+        """A forked child has no world."""
+        raise error
+
+    def _check_may_wait(self) -> None:
+        check_may_wait(self, "waiting")
+
+    # The loop's turns
+
+    def turn_soon(self) -> None:
+        """There is something to do, unless the loop is just at it."""
+        if self._loop is not None and not self._is_turning:
+            self._turn_in(0)
+
+    def _turn_in(self, delay_ms: float) -> None:
+        """Have the loop turned after a while, or before if that is planned already."""
+        if delay_ms == math.inf:
+            return
+        turn = self.world.scheduler.after(
+            max(delay_ms, 0) + self.world.hesitation_ms(), self._take_turn
+        )
+        planned = self._turn
+        if planned is not None and planned.action is not None:
+            earlier, later = (planned, turn) if planned.time_us <= turn.time_us else (turn, planned)
+            later.cancel()
+            turn = earlier
+        self._turn = turn
+
+    def _take_turn(self) -> None:
+        loop, poller = self._loop, self._poller
+        assert loop is not None
+        assert poller is not None
+        self._turn = None
+        self._is_turning = True
+        try:
+            if loop.is_closing:
+                self._loop = None
+                loop.finish()
+                return
+            loop.run_once()
+        finally:
+            self._is_turning = False
+        self._turn_in(poller.idle_ms())
+
+    def end(self) -> None:
+        """The world is closed: end the loop as well, so that nobody waits for it any more."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.finish()

@@ -1,0 +1,16 @@
+"""The conditions that hold at this moment; everything that can go wrong looks here first."""
+
+from __future__ import annotations
+
+from broker_stub.testing.simulation.conditions import CALM, Conditions
+
+
+class Weather:
+    """One for all parts of a world. The world sets it.
+
+    Attributes:
+        now: what can go wrong from now on.
+    """
+
+    def __init__(self) -> None:
+        self.now: Conditions = CALM
