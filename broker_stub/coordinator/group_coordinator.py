@@ -25,6 +25,8 @@ from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
 from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
 from pyclient.errors import (
+    GroupIdNotFoundError,
+    GroupNotEmptyError,
     IllegalGenerationError,
     InvalidGroupIdError,
     InvalidSessionTimeoutError,
@@ -143,6 +145,42 @@ class GroupCoordinator:
         for group_id, partition in list(self.offsets.of_topic(topic)):
             self._append(group_id, [offset_record(group_id, partition, None)])
             self.offsets.remove(group_id, partition)
+
+    # -- looking at groups, and deleting them ------------------------------------------------
+
+    def group_ids(self) -> list[str]:
+        """Every group: those that had members, and those that only keep offsets here."""
+        return list(dict.fromkeys([*self._groups, *self.offsets.group_ids()]))
+
+    def find(self, group_id: str) -> ClassicGroup:
+        """A group as it is; one that only keeps offsets here is empty.
+
+        Raises:
+            GroupIdNotFoundError: there is none.
+        """
+        group = self._groups.get(group_id)
+        if group is not None:
+            return group
+        if not self.offsets.partitions(group_id):
+            raise GroupIdNotFoundError(f"there is no group {group_id}")
+        return self._new(group_id)
+
+    def delete(self, group_id: str) -> None:
+        """Delete an empty group with its offsets.
+
+        Raises:
+            InvalidGroupIdError, GroupIdNotFoundError, GroupNotEmptyError: it can't be.
+        """
+        self.check_group_id(group_id)
+        if self.find(group_id).state is not GroupState.EMPTY:
+            raise GroupNotEmptyError(f"group {group_id} has members")
+        tombstones = [
+            offset_record(group_id, partition, None)
+            for partition in self.offsets.partitions(group_id)
+        ]
+        self._append(group_id, [*tombstones, group_record(group_id, None)])
+        self._groups.pop(group_id, None)
+        self.offsets.remove_group(group_id)
 
     # -- the log -----------------------------------------------------------------------------
 

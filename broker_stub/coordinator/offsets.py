@@ -39,6 +39,14 @@ class CommittedOffsets:
         """The partitions that a group has offsets for, sorted."""
         return sorted(self._groups.get(group_id, {}))
 
+    def group_ids(self) -> list[str]:
+        """The groups that have offsets."""
+        return [group_id for group_id, offsets in self._groups.items() if offsets]
+
+    def remove_group(self, group_id: str) -> None:
+        """Forget all offsets of a group."""
+        self._groups.pop(group_id, None)
+
     def of_topic(self, topic: str) -> Iterator[tuple[str, TopicPartition]]:
         """Every group's partitions of a topic: what goes when the topic is deleted."""
         for group_id, offsets in self._groups.items():

@@ -24,6 +24,8 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     12: ApiVersionRange(0, 4),  # Heartbeat
     13: ApiVersionRange(0, 5),  # LeaveGroup
     14: ApiVersionRange(0, 5),  # SyncGroup
+    15: ApiVersionRange(0, 6),  # DescribeGroups
+    16: ApiVersionRange(0, 5),  # ListGroups
     18: ApiVersionRange(0, 4),  # ApiVersions
     19: ApiVersionRange(2, 7),  # CreateTopics
     20: ApiVersionRange(1, 6),  # DeleteTopics
@@ -37,6 +39,7 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     33: ApiVersionRange(0, 2),  # AlterConfigs
     35: ApiVersionRange(1, 5),  # DescribeLogDirs
     37: ApiVersionRange(0, 3),  # CreatePartitions
+    42: ApiVersionRange(0, 2),  # DeleteGroups
     44: ApiVersionRange(0, 1),  # IncrementalAlterConfigs
     60: ApiVersionRange(0, 2),  # DescribeCluster
     61: ApiVersionRange(0, 0),  # DescribeProducers

@@ -1,0 +1,47 @@
+"""DeleteGroups (API key 42), versions 0-2.
+
+Forgets groups without members, and their offsets. NON_EMPTY_GROUP and GROUP_ID_NOT_FOUND for
+those that have some, or never were.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, code_of
+from pyclient.errors import KafkaError
+from pyclient.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+
+def handle(
+    node: Node, request: DeleteGroupsRequest, _context: RequestContext
+) -> DeleteGroupsResponse:
+    """Delete the groups."""
+
+    def delete(group_id: str) -> DeletableGroupResult:
+        try:
+            node.coordinator.delete(group_id)
+        except BrokerResponseError as error:
+            return _failed(group_id, error)
+        return DeletableGroupResult(group_id=group_id)
+
+    return DeleteGroupsResponse(results=[delete(group_id) for group_id in request.groups_names])
+
+
+def refuse(request: DeleteGroupsRequest, error: KafkaError) -> DeleteGroupsResponse:
+    """Fail every group."""
+    return DeleteGroupsResponse(
+        results=[_failed(group_id, error) for group_id in request.groups_names]
+    )
+
+
+def _failed(group_id: str, error: KafkaError) -> DeletableGroupResult:
+    return DeletableGroupResult(group_id=group_id, error_code=code_of(error))

@@ -1,0 +1,81 @@
+"""DescribeGroups (API key 15), versions 0-6.
+
+Members, and in a stable group what they subscribe to and what they were given. A group that does
+not exist is `Dead`, without an error before version 6 and GROUP_ID_NOT_FOUND from then on
+(KIP-1043).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker_stub.coordinator.classic_group import ClassicGroup
+from broker_stub.coordinator.group_state import GroupState
+from broker_stub.handlers._errors import message_of
+from broker_stub.request import RequestContext
+from pyclient.error_codes import BrokerResponseError, GroupIdNotFoundError, code_of
+from pyclient.errors import KafkaError
+from pyclient.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_DEAD: Final = "Dead"
+_NOT_FOUND_FROM: Final = 6
+
+
+def handle(
+    node: Node, request: DescribeGroupsRequest, context: RequestContext
+) -> DescribeGroupsResponse:
+    """Describe the groups."""
+
+    def describe(group_id: str) -> DescribedGroup:
+        try:
+            node.coordinator.check_group_id(group_id)
+            return _described(node.coordinator.find(group_id))
+        except GroupIdNotFoundError as error:
+            if context.api_version < _NOT_FOUND_FROM:
+                return DescribedGroup(group_id=group_id, group_state=_DEAD)
+            missing = _failed(group_id, error)
+            missing.error_message = message_of(error)
+            return missing
+        except BrokerResponseError as error:
+            return _failed(group_id, error)
+
+    return DescribeGroupsResponse(groups=[describe(group_id) for group_id in request.groups])
+
+
+def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsResponse:
+    """Fail every group."""
+    return DescribeGroupsResponse(groups=[_failed(group_id, error) for group_id in request.groups])
+
+
+def _described(group: ClassicGroup) -> DescribedGroup:
+    # Before the group is stable, nobody knows yet which of the protocols it will be.
+    protocol_name = group.protocol_name if group.state is GroupState.STABLE else None
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=protocol_name or "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(protocol_name),
+                member_assignment=b"" if protocol_name is None else member.assignment,
+            )
+            for member in group.roster
+        ],
+    )
+
+
+def _failed(group_id: str, error: KafkaError) -> DescribedGroup:
+    return DescribedGroup(error_code=code_of(error), group_id=group_id, group_state=_DEAD)

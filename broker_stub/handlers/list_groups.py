@@ -1,0 +1,50 @@
+"""ListGroups (API key 16), versions 0-5.
+
+Every group, also those that only keep offsets here. By state (4+) and by type (5+) if wanted,
+in upper or lower case; all groups are classic ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker_stub.metadata.image import CONSUMER_OFFSETS
+from broker_stub.request import RequestContext
+from pyclient.error_codes import code_of
+from pyclient.errors import KafkaError
+from pyclient.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+
+_CLASSIC: Final = "classic"
+
+
+def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> ListGroupsResponse:
+    """List the groups."""
+    states = {state.lower() for state in request.states_filter}
+    types = {one.lower() for one in request.types_filter}
+    if node.image.topic(CONSUMER_OFFSETS) is None or (types and _CLASSIC not in types):
+        return ListGroupsResponse()
+    groups = [node.coordinator.find(group_id) for group_id in node.coordinator.group_ids()]
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=_CLASSIC,
+            )
+            for group in groups
+            if not states or group.state.value.lower() in states
+        ]
+    )
+
+
+def refuse(_request: ListGroupsRequest, error: KafkaError) -> ListGroupsResponse:
+    """Fail."""
+    return ListGroupsResponse(error_code=code_of(error))
