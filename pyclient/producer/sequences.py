@@ -84,6 +84,15 @@ class PartitionSequences:
         return self.last_acked >= 0
 
     @property
+    def is_retrying(self) -> bool:
+        """Whether a batch is being sent again.
+
+        The broker may have it already, and knows it again only as long as it is among the last
+        five: so nothing new gets in between.
+        """
+        return any(batch.attempts for batch in self.unfinished)
+
+    @property
     def is_on_wire(self) -> bool:
         """Whether an answer about numbers of this partition may still come."""
         return any(batch.is_on_wire for batch in self.unfinished)
@@ -91,6 +100,10 @@ class PartitionSequences:
     def is_next(self, batch: ProducerBatch) -> bool:
         """Whether nothing is missing between what is written and this batch."""
         return batch.number == self.last_acked + 1
+
+    def is_overtaken(self, batch: ProducerBatch) -> bool:
+        """Whether a later batch is written: then this one is, for they are taken in order."""
+        return batch.number is not None and batch.number <= self.last_acked
 
     def is_first_unfinished(self, batch: ProducerBatch) -> bool:
         """Whether all batches before this one have their outcome."""
@@ -134,7 +147,7 @@ class Sequences:
             # Sent again, and then alone until it has its outcome: what follows would only be
             # out of order if it failed once more.
             return partition.is_first_unfinished(batch)
-        if partition.unresolved_until is not None:
+        if partition.unresolved_until is not None or partition.is_retrying:
             return False
         if partition.identity != self.identity or not partition.is_known:
             return not partition.unfinished

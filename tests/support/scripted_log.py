@@ -25,6 +25,10 @@ MESSAGE_TOO_LARGE = 10
 
 
 class Partition:
+    """One log. `remembered` is how many batches of a producer it knows again."""
+
+    remembered = 5
+
     def __init__(self):
         self.records = []
         self.batches = []
@@ -36,11 +40,11 @@ class Partition:
         if batch.producer_id >= 0:
             epoch, last = self.producers.get(batch.producer_id, (batch.producer_epoch, None))
             if last is None:
-                last = deque(maxlen=5)
+                last = deque(maxlen=self.remembered)
             elif batch.producer_epoch != epoch:
                 if batch.base_sequence != 0:
                     return OUT_OF_ORDER, -1
-                last = deque(maxlen=5)
+                last = deque(maxlen=self.remembered)
             for base, count, offset in last:
                 if (base, count) == (batch.base_sequence, batch.record_count):
                     return 0, offset

@@ -137,15 +137,20 @@ class SenderWorld:
             self.connections[request.node].requests.append(request)
         return next_poll_ms
 
-    def serve(self, node, error_code=0):
-        """Let a node take the oldest request: append, or refuse all of it, and answer."""
+    def serve(self, node, error_code=0, *, after=False):
+        """Let a node take the oldest request: append, or refuse all of it, and answer.
+
+        With `after` it appends, and answers with the error all the same.
+        """
         connection = self.connections[node]
         unsent = connection.requests.popleft()
         (topic,) = unsent.request.topic_data
         answers = [
-            self._append(node, one.index, b"".join(one.records), error_code)
+            self._append(node, one.index, b"".join(one.records), 0 if after else error_code)
             for one in topic.partition_data
         ]
+        for one in answers if after else ():
+            one.error_code = one.error_code or error_code
         response = ProduceResponse(
             responses=[TopicProduceResponse(topic_id=topic.topic_id, partition_responses=answers)]
         )

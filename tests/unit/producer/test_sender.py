@@ -418,6 +418,30 @@ class TestExpiryOnTheWire:
         assert world.sequences.identity.epoch == 1
 
 
+def test_a_batch_that_the_broker_does_not_know_again_is_written_if_a_later_one_is():
+    world = SenderWorld()
+    make_known(world)
+    first, second = send_batches(world, 2)
+    world.serve(1, NotEnoughReplicasError.code, after=True)
+    world.serve(1)
+    world.answer(1)
+    world.answer(1)
+    _, last = world.logs[0].producers[1]
+    while len(last) > 1:
+        last.popleft()  # the broker knows only the second one again
+    world.settle()
+    assert (first.get().offset, second.get().offset) == (-1, 2)
+    world.check_delivery()
+
+
+def test_a_duplicate_is_written_at_an_offset_that_nobody_knows_any_more():
+    world = SenderWorld()
+    make_known(world)
+    (future,) = send_batches(world, 1)
+    respond(world, 1, error_code=46, base_offset=-1)
+    assert future.get().offset == -1
+
+
 def test_a_broker_that_forgot_the_producer_does_not_stop_it():
     world = SenderWorld()
     make_known(world)

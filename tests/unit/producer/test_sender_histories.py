@@ -81,6 +81,12 @@ class SenderHistory(RuleBasedStateMachine):
     def refuse(self, data, code):
         self.world.serve(data.draw(st.sampled_from(self.connections_with("requests"))), code)
 
+    @precondition(lambda self: self.connections_with("requests"))
+    @rule(data=st.data())
+    def append_and_say_it_failed(self, data):
+        node = data.draw(st.sampled_from(self.connections_with("requests")))
+        self.world.serve(node, 20, after=True)  # too few replicas, but the leader has it
+
     @precondition(lambda self: self.connections_with("answers"))
     @rule(data=st.data())
     def answer(self, data):

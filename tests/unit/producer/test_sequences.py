@@ -19,6 +19,7 @@ class Batch:
         self.is_done = False
         self.is_on_wire = False
         self.maybe_written = False
+        self.attempts = 0
         self.on_the_wire_as = None
         self.builder = self
 
@@ -53,6 +54,7 @@ class Partition:
 
     def came_back(self, batch, maybe_written=False):
         batch.is_on_wire = False
+        batch.attempts += 1
         batch.maybe_written |= maybe_written
         self.sequences.settle(self.state)
 
@@ -149,6 +151,17 @@ def test_batches_are_sent_again_one_after_the_other_and_keep_their_numbers(parti
     partition.written(one)
     partition.drain(two)
     assert two.on_the_wire_as == (77, 0, 20)
+
+
+def test_nothing_new_gets_between_a_batch_and_its_retry(partition):
+    one, two = batches(2)
+    partition.drain(one, two)
+    partition.came_back(one)
+    partition.written(two)
+    partition.drain(one)
+    assert not partition.may_drain(Batch())
+    partition.written(one)
+    assert partition.may_drain(Batch())
 
 
 def test_what_follows_a_batch_that_is_sent_again_is_just_sent_again(partition):

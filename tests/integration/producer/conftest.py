@@ -1,0 +1,37 @@
+"""Producers on our broker, and what is in its logs."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from broker_stub import Broker
+from pyclient import KafkaProducer
+
+NewProducer = Callable[..., KafkaProducer]
+
+
+@pytest.fixture
+def new_producer(kafka_broker: Broker) -> Iterator[NewProducer]:
+    """Makes producers for the test's broker, and closes them."""
+    made: list[KafkaProducer] = []
+
+    def new_producer(**options: object) -> KafkaProducer:
+        made.append(KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers, **options))
+        return made[-1]
+
+    yield new_producer
+    for producer in made:
+        producer.close(timeout=10)
+
+
+@pytest.fixture
+def written(kafka_broker: Broker) -> Callable[[str, int], list]:
+    """Reads a partition's records from the broker's own log, in the order they are there."""
+
+    def read(topic: str, partition: int = 0) -> list:
+        def read_all(node):
+            return list(node.replicas.read_all(node.replicas.partition(topic, partition)))
+
+        return kafka_broker.call(read_all)
+
+    return read
