@@ -18,7 +18,7 @@ from broker_stub.log.idempotence import check_producers
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.open_files import OpenFiles
-from broker_stub.log.partition_metadata import write_partition_metadata
+from broker_stub.log.partition_metadata import metadata_path, write_partition_metadata
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX, write_snapshot
 from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
 from broker_stub.log.segment import Segment, file_name
@@ -433,8 +433,10 @@ class PartitionLog:
             for segment in segments:
                 segment.sync(with_indexes=segment is not segments[-1])
             self._files.sync(self.leader_epochs.path)
+            if not self.recovery_point:  # the folder may be new: it names its topic for good
+                self._files.sync(metadata_path(self.folder))
             self._files.sync(self.folder)
-            if not self.recovery_point:  # the folder may be new, too
+            if not self.recovery_point:
                 self._files.sync(os.path.dirname(self.folder))
         except (OSError, KafkaStorageError) as error:
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error

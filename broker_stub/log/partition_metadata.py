@@ -1,41 +1,53 @@
-"""`partition.metadata`: the id of the topic that a partition folder belongs to. No state."""
+"""`partition.metadata`: the id of the topic that a partition folder belongs to. No state.
+
+Written with the folder, by the first append; synced by the log's first flush.
+"""
 
 import base64
-import binascii
 import os
+import re
 from typing import Final
 
+from broker_stub import diagnostics
 from broker_stub.log.checkpoints import write_atomically
 from pyclient.errors import KafkaStorageError
 
-FILE_NAME: Final = "partition.metadata"
+_FILE_NAME: Final = "partition.metadata"
 _VERSION: Final = "0"
+_WHOLE: Final = re.compile(rb"version: (\d+)\ntopic_id: ([\w-]{22})\n?")
+_OTHER_VERSION: Final = re.compile(rb"version: (?!0\n)\d+\n")
+
+
+def metadata_path(folder: str) -> str:
+    """The file of a partition's folder."""
+    return os.path.join(folder, _FILE_NAME)
 
 
 def write_partition_metadata(folder: str, topic_id: bytes) -> None:
     """Write the file of a new folder."""
     text = base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
     content = f"version: {_VERSION}\ntopic_id: {text}"
-    write_atomically(os.path.join(folder, FILE_NAME), content, sync=None)
+    write_atomically(metadata_path(folder), content, sync=None)
 
 
 def read_partition_metadata(folder: str) -> bytes | None:
-    """The topic id; None when the folder has no such file.
+    """The topic id; None when the folder has no such file, or one that a power loss has torn.
+
+    A torn one is of a log that was never flushed: no record in it was promised to last.
 
     Raises:
-        KafkaStorageError: the file is damaged or of another version.
+        KafkaStorageError: the file is of another version.
     """
-    path = os.path.join(folder, FILE_NAME)
+    path = metadata_path(folder)
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+        with open(path, "rb") as file:
+            content = file.read()
     except FileNotFoundError:
         return None
-    fields = dict(line.partition(": ")[::2] for line in lines)
-    try:
-        topic_id = base64.urlsafe_b64decode(fields["topic_id"] + "==")
-    except (KeyError, binascii.Error):
-        topic_id = b""
-    if fields.get("version") != _VERSION or len(topic_id) != 16:
-        raise KafkaStorageError(f"{path} is damaged or of another version: {lines}")
-    return topic_id
+    if _OTHER_VERSION.match(content):
+        raise KafkaStorageError(f"{path} is of another version than {_VERSION}: {content!r}")
+    whole = _WHOLE.fullmatch(content)
+    if whole is None:
+        diagnostics.warn("%s is torn: %r", path, content)
+        return None
+    return base64.urlsafe_b64decode(whole[2] + b"==")

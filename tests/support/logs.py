@@ -94,7 +94,7 @@ def open_log(
     **values: Any,
 ) -> PartitionLog:
     """The log in a folder, or a new one where there is none."""
-    files = files or OpenFiles()
+    files = OpenFiles() if files is None else files  # an empty one is false
     log = PartitionLog(
         str(folder),
         "orders",
