@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.subscription_state import SubscriptionState, SubscriptionType
-from pyclient.errors import KafkaError
+from pyclient.errors import KafkaError, LeaderNotAvailableError
 from pyclient.metadata import ClusterMetadata
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,9 @@ class TopicInterest:
             del self._troubles[topic]
             return
         self._troubles[topic] = error
-        if error.retriable:
+        if error is LeaderNotAvailableError:
+            log.debug("topic %r is being made", topic)
+        elif error.retriable:
             log.warning(
                 "topic %r cannot be read yet: %s Check the spelling, or create the topic.",
                 topic,

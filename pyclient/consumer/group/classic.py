@@ -37,17 +37,12 @@ from pyclient.errors import (
 )
 from pyclient.metadata import ClusterMetadata
 from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
-from pyclient.protocol.messages.heartbeat import HeartbeatResponse
 from pyclient.protocol.messages.join_group import JoinGroupResponse
-from pyclient.protocol.messages.leave_group import LeaveGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import TopicPartition
 
 log = logging.getLogger(__name__)
-
-# What a join may take longer than the rebalance: the coordinator waits that long for the others.
-_JOIN_MARGIN_MS = 5_000
 
 # What a refused commit may say about the member; all else it says is about the commit.
 _ABOUT_MEMBER = (
@@ -166,6 +161,8 @@ class ClassicMembership:
         """
         connection = self._coordinator.connection
         if self._member.member_id and not self._member.is_static and connection is not None:
+            if self._state in (MemberState.JOINING, MemberState.SYNCING):
+                connection = self._coordinator.other_connection
             log.info("group %s: leaving: %s", self._options.group_id, reason)
             self._is_leaving = True
             request = self._member.leave_request(reason)
@@ -243,9 +240,8 @@ class ClassicMembership:
         request = self._member.join_request(
             self._assignors.values(), self._joined_topics, self._reason
         )
-        rebalance_ms = self._options.rebalance_timeout_ms + _JOIN_MARGIN_MS
-        timeout_ms = max(self._options.request_timeout_ms, rebalance_ms)
         on_done = partial(self._on_join, self._attempt)
+        timeout_ms = self._options.join_timeout_ms
         self._outbox.append(UnsentRequest(request, connection, on_done, timeout_ms))
         self._move(MemberState.JOINING)
 
@@ -254,17 +250,15 @@ class ClassicMembership:
     def _on_join(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if attempt != self._attempt:
             return
-        if isinstance(outcome, JoinGroupResponse) and outcome.error_code != NONE:
-            if outcome.error_code == MemberIdRequiredError.code:
-                self._member.member_id = outcome.member_id
-                self._move(MemberState.UNJOINED)  # and join again, by that name
-                return
-            outcome = for_code(outcome.error_code)("joining the group")
-        if isinstance(outcome, KafkaError):
-            self._on_rebalance_error(outcome, now_ms)
+        failure = _failure_of(outcome, "joining the group")
+        if failure is not None and not isinstance(failure, MemberIdRequiredError):
+            self._on_rebalance_error(failure, now_ms)
             return
         assert isinstance(outcome, JoinGroupResponse)
         self._member.member_id = outcome.member_id
+        if failure is not None:
+            self._move(MemberState.UNJOINED)  # and join again, by the name it was given
+            return
         self._member.generation = Generation(
             outcome.generation_id, outcome.member_id, outcome.protocol_name or ""
         )
@@ -323,10 +317,9 @@ class ClassicMembership:
     def _on_sync(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if attempt != self._attempt or self._state is not MemberState.SYNCING:
             return
-        if isinstance(outcome, SyncGroupResponse) and outcome.error_code != NONE:
-            outcome = for_code(outcome.error_code)("syncing with the group")
-        if isinstance(outcome, KafkaError):
-            self._on_rebalance_error(outcome, now_ms)
+        failure = _failure_of(outcome, "syncing with the group")
+        if failure is not None:
+            self._on_rebalance_error(failure, now_ms)
             return
         assert isinstance(outcome, SyncGroupResponse)
         try:
@@ -345,10 +338,9 @@ class ClassicMembership:
             self.heartbeat.failed(now_ms, self._backoff.backoff_ms(0))
             self._coordinator.on_error(outcome, now_ms)
             return
-        assert isinstance(outcome, HeartbeatResponse)
         self.heartbeat.received(now_ms)
-        if outcome.error_code != NONE:
-            error = for_code(outcome.error_code)("sending a heartbeat")
+        error = _failure_of(outcome, "sending a heartbeat")
+        if error is not None:
             self._coordinator.on_error(error, now_ms)
             if attempt == self._attempt and self._state in IN_SESSION:
                 self._on_member_error(error)
@@ -356,10 +348,9 @@ class ClassicMembership:
     def _on_left(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
         self._is_leaving = False
         self._inbox.ring()
-        if isinstance(outcome, LeaveGroupResponse) and outcome.error_code != NONE:
-            outcome = for_code(outcome.error_code)()
-        if isinstance(outcome, KafkaError):  # then the session times out by itself
-            log.info("group %s: could not leave: %s", self._options.group_id, outcome)
+        failure = _failure_of(outcome, "leaving the group")
+        if failure is not None:  # then the session times out by itself
+            log.info("group %s: could not leave: %s", self._options.group_id, failure)
 
     # --- errors ------------------------------------------------------------------------------
 
@@ -446,3 +437,11 @@ class ClassicMembership:
     def _move(self, state: MemberState) -> None:
         assert state in TRANSITIONS[self._state], f"{self._state} to {state}"
         self._state = state
+
+
+def _failure_of(outcome: Outcome, doing: str) -> KafkaError | None:
+    """Why a request failed: on its way, or by what the coordinator says."""
+    if isinstance(outcome, KafkaError):
+        return outcome
+    code: int = getattr(outcome, "error_code", NONE)
+    return None if code == NONE else for_code(code)(doing)

@@ -66,6 +66,15 @@ class CoordinatorFinder:
         """
         return self._connection
 
+    @property
+    def other_connection(self) -> int | None:
+        """The same broker by its first connection.
+
+        For what must not wait: behind a join, which the coordinator answers when it has heard of
+        all members, everything on the connection does.
+        """
+        return None if self._connection is None else coordinator_connection(self._connection)
+
     def want(self) -> int | None:
         """Say that a coordinator is needed; the connection if it is there."""
         self._wanted = True

@@ -17,6 +17,7 @@ from pyclient.types import ConsumerGroupMetadata
 
 _NO_GENERATION = -1
 _REASON_LENGTH_MAX = 255
+_JOIN_MARGIN_MS = 5_000
 
 
 class GroupOptions(NamedTuple):
@@ -28,6 +29,11 @@ class GroupOptions(NamedTuple):
     heartbeat_interval_ms: int = 3_000
     rebalance_timeout_ms: int = 300_000
     request_timeout_ms: int = 30_000
+
+    @property
+    def join_timeout_ms(self) -> int:
+        """How long a join may take: the coordinator waits for the others before it answers."""
+        return max(self.request_timeout_ms, self.rebalance_timeout_ms + _JOIN_MARGIN_MS)
 
 
 class Generation(NamedTuple):

@@ -211,6 +211,15 @@ def test_a_pattern_finds_topics_that_come_later(new_consumer, fill):
     assert consumer.subscription() == {"orders-eu", "orders-us"}
 
 
+def test_a_group_gets_the_partitions_of_a_topic_that_comes_later(new_consumer, fill, caplog):
+    settings = {"group_id": "g", "allow_auto_create_topics": False}
+    consumers = [new_consumer("orders", **settings) for _ in range(2)]
+    poll_until(lambda _: all(map(is_member, consumers)), *consumers)
+    assert "'orders' cannot be read yet" in caplog.text
+    fill("orders", partitions=2, count=5)
+    poll_until(lambda _: shares(*consumers) == [[0], [1]], *consumers)
+
+
 def test_a_subscription_can_be_replaced_and_ended(new_consumer, fill, kafka_broker):
     fill("orders", count=5)
     fill("bills", count=5)

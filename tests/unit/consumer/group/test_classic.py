@@ -260,6 +260,18 @@ def test_a_group_that_cannot_be_told_is_left_all_the_same(world, outcome):
     assert world.member.has_left()
 
 
+def test_leaving_does_not_wait_behind_a_join_that_the_group_holds_back(world):
+    world.join(0)
+    world.heartbeat(RebalanceInProgressError.code)
+    world.poll()
+    world.call_poll()
+    world.sent(JoinGroupRequest)
+    world.member.leave("enough")
+    (leave,) = world.poll()
+    assert isinstance(leave.request, LeaveGroupRequest)
+    assert leave.node == 1  # the broker's first connection
+
+
 def test_a_static_member_leaves_without_a_word():
     world = GroupWorld(group_instance_id="i")
     world.subscribe("orders")
