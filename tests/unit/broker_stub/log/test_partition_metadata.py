@@ -55,7 +55,7 @@ def test_the_first_flush_of_a_log_syncs_it_before_the_folder(tmp_path):
 
     folder = tmp_path / "orders-0"
     log = open_log(folder, files=Files())
-    log.append(build_batch(), leader_epoch=0, now_ms=1)
+    log.append(build_batch(), leader_epoch=0, now_ms=1_700_000_000_000)
     log.flush()
     assert metadata_path(str(folder)) in synced
     assert synced.index(metadata_path(str(folder))) < synced.index(str(folder))
