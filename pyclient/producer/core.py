@@ -103,6 +103,7 @@ class ProducerCore:
             engine.metadata,
             self.metrics,
             new_builder,
+            engine.network.troubles,
         )
         if sequences is not None:
             engine.add_manager(ProducerIdManager(sequences, self.accumulator, outcomes, backoff))

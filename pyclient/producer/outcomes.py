@@ -11,7 +11,7 @@ so a callback may send, and `flush` returns after the callbacks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyclient.error_codes import NONE, for_code, summary
@@ -66,7 +66,10 @@ class BatchOutcomes:
         metadata: MetadataManager,
         metrics: ProducerMetrics,
         new_builder: BuilderFactory,
+        troubles: Callable[[float], Sequence[str]],
     ) -> None:
+        """Decide nothing yet. `troubles` says at any time what keeps brokers from answering."""
+        self._troubles = troubles
         self._rules = rules
         self._accumulator = accumulator
         self._pool = pool
@@ -124,7 +127,7 @@ class BatchOutcomes:
         """Fail what could not be delivered within `delivery.timeout.ms`."""
         expired = self._accumulator.take_expired(now_ms)
         for batch in expired:
-            self._fail(batch, self._timeout_of(batch))
+            self._fail(batch, self._timeout_of(batch, now_ms))
         if expired:
             self._reevaluate(expired, now_ms)
 
@@ -251,7 +254,7 @@ class BatchOutcomes:
         batch.result.fail(error, record_errors)
         self._accumulator.complete([batch])
 
-    def _timeout_of(self, batch: ProducerBatch) -> KafkaTimeoutError:
+    def _timeout_of(self, batch: ProducerBatch, now_ms: float) -> KafkaTimeoutError:
         queue = batch.queue
         if batch.last_error is not None:
             reason = f"the last of {batch.attempts} failed attempts: {batch.last_error}"
@@ -260,7 +263,8 @@ class BatchOutcomes:
         elif queue.leader == NO_LEADER:
             reason = "the partition has no leader"
         else:
-            reason = f"its leader, node {queue.leader}, takes no requests"
+            troubles = "; ".join(self._troubles(now_ms)) or "it is busy"
+            reason = f"its leader, node {queue.leader}, takes no requests: {troubles}"
         return KafkaTimeoutError(
             f"the record for {queue.topic.name}-{queue.partition} was not acknowledged within"
             f" {self._rules.delivery_timeout_ms:.0f} ms (delivery.timeout.ms): {reason}"

@@ -94,6 +94,7 @@ class SenderWorld:
             self.engine.metadata,
             self.metrics,
             new_builder,
+            lambda now_ms: ["a cable is loose"],
         )
         self.sender = Sender(
             SenderSettings(acks, 500, max_request_size, in_flight_max),

@@ -121,9 +121,20 @@ def test_records_that_run_out_of_time_on_the_wire_leave_order_and_memory_intact(
     assert producer._core.pool.available == producer._core.pool.total
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
+def restart(broker):
+    """A clean stop, and a start with the same data."""
+    broker.restart()
+
+
+def crash(broker):
+    """The power goes, and comes back."""
+    broker.kill()
+    broker.start()
+
+
+@pytest.mark.parametrize("go_down", [restart, crash])
 def test_the_broker_goes_down_under_load_and_comes_back_on_the_same_port(
-    kafka_broker, orders, new_producer, written, how
+    kafka_broker, orders, new_producer, written, go_down
 ):
     producer = new_producer(
         linger_ms=1, retry_backoff_ms=10, reconnect_backoff_ms=10, buffer_memory=1_000_000
@@ -149,8 +160,7 @@ def test_the_broker_goes_down_under_load_and_comes_back_on_the_same_port(
         for _ in range(3):
             enough.clear()
             assert enough.wait(20)
-            getattr(kafka_broker, how)()
-            kafka_broker.start()
+            go_down(kafka_broker)
     finally:
         enough.clear()
         assert enough.wait(20)

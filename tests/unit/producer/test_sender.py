@@ -219,6 +219,15 @@ class TestRetries:
             future.get()
         world.check_memory()
 
+    def test_what_was_never_sent_says_what_is_wrong_with_the_leader(self):
+        world = SenderWorld(delivery_timeout_ms=100)
+        future = world.send(b"a", 0)
+        world.connections[1].is_ready = False
+        world.clock.advance(100)
+        world.poll()
+        with pytest.raises(KafkaTimeoutError, match="node 1, takes no requests: a cable is loose"):
+            future.get()
+
     @pytest.mark.parametrize(
         ("error", "kept"),
         [
