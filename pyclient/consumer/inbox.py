@@ -80,9 +80,13 @@ class Inbox:
 
     def run(self) -> None:
         """Run what was posted, in order; one that raises leaves the rest for the next time."""
+        self.run_actions()
+        self.raise_error()
+
+    def run_actions(self) -> None:
+        """Run what was posted, but for the errors."""
         while self._actions:
             self._actions.popleft()()
-        self.raise_error()
 
     def raise_error(self) -> None:
         """Raise the first error that was posted, if any, and run nothing else."""

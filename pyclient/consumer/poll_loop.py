@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -68,6 +69,7 @@ class PollLoop:
         self._attention_ms: float = config["max.poll.interval.ms"] / 3
         self._attention_at_ms = -math.inf
         self._is_woken = False
+        self._commits: deque[Pending[None]] = deque()  # that nobody waits for, but for `close`
         self.is_closed = False
 
     # --- records -----------------------------------------------------------------------------
@@ -222,7 +224,11 @@ class PollLoop:
         """Commit; the callback runs on the caller's thread, in a later poll."""
         callback = callback or self._default_callback
         then = None if callback is None else partial(callback, offsets)
-        return self.core.commit(offsets, self._api_timeout_ms, False, then)
+        pending = self.core.commit(offsets, self._api_timeout_ms, False, then)
+        self._commits.append(pending)
+        while self._commits[0].is_done and len(self._commits) > 1:
+            self._commits.popleft()
+        return pending
 
     def _on_auto_commit(self, offsets: Offsets, error: KafkaError | None) -> None:
         if error is not None:
@@ -295,5 +301,9 @@ class PollLoop:
             if is_member:
                 core.rebalancer.revoke_all()
         finally:
+            self.wait_until(
+                lambda: all(one.is_done for one in self._commits), deadline, interruptible=False
+            )
             core.leave("the consumer is closing", max(deadline.remaining_ms(), _END_MS))
             self.wait_until(core.has_left, deadline, interruptible=False)
+            core.inbox.run_actions()  # callbacks of commits; what is left of rebalances is void

@@ -172,6 +172,18 @@ def test_an_asynchronous_commit_tells_its_callback_in_a_later_poll(new_consumer,
     assert consumer.committed(P0) == 10
 
 
+def test_closing_waits_for_commits_under_way_and_tells_their_callbacks(new_consumer, fill):
+    fill("orders", count=10)
+    calls = []
+    with new_consumer(group_id="g", enable_auto_commit=False) as consumer:
+        consumer.assign([P0])
+        consumer.commit_async(
+            {P0: OffsetAndMetadata(3)}, lambda offsets, error: calls.append(error)
+        )
+    assert calls == [None]
+    assert new_consumer(group_id="g").committed(P0) == 3
+
+
 def test_listeners_run_on_the_callers_thread_and_may_use_the_consumer(new_consumer, fill):
     fill("orders", partitions=2, count=10)
     first = new_consumer(group_id="g", enable_auto_commit=False)
