@@ -26,6 +26,7 @@ from broker_stub.metadata.image import (
     Endpoint,
     TopicImage,
 )
+from broker_stub.metadata.loading import check_single_node, load_image
 from broker_stub.metadata.log import MetadataLog
 from broker_stub.metadata.producer_ids import ProducerIds
 from broker_stub.metadata.topics import NewTopic
@@ -35,6 +36,7 @@ from broker_stub.replica.manager import ReplicaManager
 from broker_stub.request import ConnectionContext, Parked, Reply
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
+from pyclient.errors import KafkaError
 
 if TYPE_CHECKING:
     from broker_stub.coordinator.group_coordinator import GroupCoordinator
@@ -90,10 +92,7 @@ class Node:
         """
         self.logs.open()
         self.cluster_id = self.logs.cluster_id
-        metadata_log = MetadataLog(self.logs, self.clock)
-        for offset, record in metadata_log.replay():
-            if self.image.knows(record):
-                self.image.apply(record, offset)
+        metadata_log = self._load_metadata()
         self._set_dynamic_config()
         self.controller = Controller(
             node_id=self.node_id,
@@ -120,6 +119,16 @@ class Node:
         self.image.on_topic_removed += [self.replicas.topic_removed, self._forget_offsets]
         self.image.on_partition_changed.append(self.replicas.partition_changed)
         self.image.on_config_changed.append(self._on_config_changed)
+
+    def _load_metadata(self) -> MetadataLog:
+        try:
+            log = MetadataLog(self.logs, self.clock)
+            load_image(self.image, log)
+            check_single_node(self.image, log, self.logs, self.node_id)
+        except KafkaError:
+            self.logs.give_back()
+            raise
+        return log
 
     @cached_property
     def coordinator(self) -> GroupCoordinator:

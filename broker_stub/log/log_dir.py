@@ -37,6 +37,7 @@ class LogDir:
         self._sync = sync
         self.cluster_id = ""
         self.directory_id = bytes(16)
+        self._clean_epoch: int | None = None  # as the clean stop before us noted it
         try:
             os.makedirs(path, exist_ok=True)
             self._lock: OpenFile | None = OpenFile(self.file(LOCK), os.O_RDWR | os.O_CREAT)
@@ -112,9 +113,15 @@ class LogDir:
             return None
         os.unlink(path)
         self._sync(self.path)
+        self._clean_epoch = -1
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            return int(json.loads(text)["brokerEpoch"])
-        return -1
+            self._clean_epoch = int(json.loads(text)["brokerEpoch"])
+        return self._clean_epoch
+
+    def put_back_clean_shutdown(self) -> None:
+        """Leave the mark of a clean stop as it was found: nothing was changed since."""
+        if self._clean_epoch is not None:
+            self.mark_clean_shutdown(self._clean_epoch)
 
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
         """Note that everything is on disk."""

@@ -245,6 +245,12 @@ class LogManager:
         finally:
             self.abandon()
 
+    def give_back(self) -> None:
+        """Let go of folders that turn out to be somebody else's, as they were found."""
+        for log_dir in self._dirs:
+            log_dir.put_back_clean_shutdown()
+        self.abandon()
+
     def abandon(self) -> None:
         """Let go of everything and write nothing, as if the process had been killed."""
         for log in self.logs().values():

@@ -17,15 +17,19 @@ from broker_stub.log.checkpoints import LEADER_EPOCHS
 from broker_stub.log.idempotence import check_producers
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
+from broker_stub.log.log_folder import LogFolder
 from broker_stub.log.open_files import OpenFiles
-from broker_stub.log.partition_metadata import metadata_path, write_partition_metadata
-from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX, write_snapshot
 from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
-from broker_stub.log.segment import Segment, file_name
+from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
 from broker_stub.log.transaction_index import AbortedTransaction
-from broker_stub.log.transactions import check_marker, note_batches, read_markers
+from broker_stub.log.transactions import (
+    TransactionRanges,
+    check_marker,
+    note_batches,
+    read_markers,
+)
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
@@ -38,10 +42,10 @@ class PartitionLog:
 
     __slots__ = (
         "_closed",
-        "_files",
         "_high_watermark",
         "_lock",
         "_log_end_offset",
+        "_log_folder",
         "_log_start_offset",
         "_request_flush",
         "_segments",
@@ -79,7 +83,9 @@ class PartitionLog:
         self.leader_epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
         self.producer_state = ProducerState()
         self.recovery_point = 0
-        self._files = files
+        self._log_folder = LogFolder(
+            folder, topic_id, files, self.leader_epochs, self.producer_state
+        )
         self._request_flush = request_flush
         self._lock = Lock()
         self._segments = SegmentList()
@@ -243,19 +249,14 @@ class PartitionLog:
         )
 
     def _note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        if not self.leader_epochs.assign(leader_epoch, start_offset) or not self._segments:
-            return
-        try:
-            self.leader_epochs.write()
-        except OSError as error:
-            self.leader_epochs.truncate_from_end(start_offset)
-            raise KafkaStorageError(f"cannot write {self.leader_epochs.path}: {error}") from error
+        if self.leader_epochs.assign(leader_epoch, start_offset) and self._segments:
+            self._log_folder.write_leader_epoch(start_offset)
 
     def _write(self, view: memoryview, places: Sequence[BatchPlace], now_ms: int) -> int:
         """Write to the active segment, or to a new one; tell when a flush is needed."""
         flush_in_ms = _NEVER if self._unflushed else self.config.flush_ms
         if not self._segments:
-            self._make_folder(now_ms)
+            self._log_folder.make(self._segments, self._log_end_offset, self.config, now_ms)
         elif self._segments.active.should_roll(
             len(view),
             max(place.max_timestamp for place in places),
@@ -268,34 +269,8 @@ class PartitionLog:
         self._segments.active.append(view, places)
         return flush_in_ms
 
-    def _make_folder(self, now_ms: int) -> None:
-        try:
-            os.makedirs(self.folder, exist_ok=True)
-            write_partition_metadata(self.folder, self.topic_id)
-            self.leader_epochs.write()
-            self._add_segment(now_ms)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot make {self.folder}: {error}") from error
-
     def _roll(self, now_ms: int) -> None:
-        """Close the active segment and start the next one at the end of the log."""
-        sealed = self._segments.active
-        sealed.seal()
-        try:
-            self._take_snapshot()
-            self._add_segment(now_ms)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot roll in {self.folder}: {error}") from error
-        self._files.forget(sealed.log_path)  # its next reader needs no writer
-
-    def _add_segment(self, now_ms: int) -> None:
-        self._segments.add(
-            Segment.create(self.folder, self._log_end_offset, self._files, self.config, now_ms)
-        )
-
-    def _take_snapshot(self) -> None:
-        path = os.path.join(self.folder, file_name(self._log_end_offset, SNAPSHOT_SUFFIX))
-        write_snapshot(path, self.producer_state)
+        self._log_folder.roll(self._segments, self._log_end_offset, self.config, now_ms)
 
     # Reading
 
@@ -337,6 +312,13 @@ class PartitionLog:
         with self._lock:
             self._check_open()
             return self._segments.aborted_transactions(from_offset, to_offset)
+
+    def uncommitted(self) -> TransactionRanges:
+        """All aborted transactions, and those that are open."""
+        with self._lock:
+            start, end = self._log_start_offset, self._log_end_offset
+            aborted = self._segments.aborted_transactions(start, end)
+            return TransactionRanges(aborted, self.producer_state.open_transactions)
 
     def lookup_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
         """The first record that is not older than `timestamp_ms`.
@@ -429,17 +411,7 @@ class PartitionLog:
             end_offset = self._log_end_offset
             segments = self._segments.since(self.recovery_point)
             self._unflushed = 0
-        try:
-            for segment in segments:
-                segment.sync(with_indexes=segment is not segments[-1])
-            self._files.sync(self.leader_epochs.path)
-            if not self.recovery_point:  # the folder may be new: it names its topic for good
-                self._files.sync(metadata_path(self.folder))
-            self._files.sync(self.folder)
-            if not self.recovery_point:
-                self._files.sync(os.path.dirname(self.folder))
-        except (OSError, KafkaStorageError) as error:
-            raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
+        self._log_folder.sync(segments, is_new=not self.recovery_point)
         self.recovery_point = max(self.recovery_point, end_offset)
 
     def close(self) -> None:
@@ -454,7 +426,7 @@ class PartitionLog:
                 if self._segments and not self._closed:
                     self._segments.active.seal()
                     if self._log_end_offset > 0:
-                        self._take_snapshot()
+                        self._log_folder.take_snapshot(self._log_end_offset)
         except OSError as error:
             raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
         finally:

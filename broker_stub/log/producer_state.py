@@ -5,7 +5,7 @@ may have in flight), and where its open transaction starts, which folders of Apa
 Checked before a batch is written, updated after. Guarded by the lock of its log.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from broker_stub.log.batch_header import NO_PRODUCER_ID, BatchHeader
@@ -155,6 +155,11 @@ class ProducerState:
     def first_unstable_offset(self) -> int | None:
         """Where the oldest open transaction starts; None when none is open."""
         return min(self._open_transactions.values(), default=None)
+
+    @property
+    def open_transactions(self) -> Mapping[int, int]:
+        """Where each open transaction starts, by producer id."""
+        return self._open_transactions
 
     def check(self, header: BatchHeader, *, check_sequence: bool) -> None:
         """Refuse a batch whose producer is fenced, or that does not follow its last one.

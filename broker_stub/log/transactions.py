@@ -5,9 +5,11 @@ the producer's open transaction, and an abort is noted in the segment's `.txnind
 when a log is replayed. Guarded by the lock of the log.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from broker_stub.log.batch_header import CONTROL, NO_PRODUCER_ID, BatchHeader
+from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.producer_state import ProducerState
 from broker_stub.log.transaction_index import AbortedTransaction, TransactionIndex
 from pyclient.errors import TransactionCoordinatorFencedError
@@ -18,6 +20,33 @@ from pyclient.records.control import (
     control_record_type,
     end_transaction_marker,
 )
+
+
+class TransactionRanges:
+    """Transactions of producers, by where in the log their records can be."""
+
+    __slots__ = ("_ranges",)
+
+    def __init__(
+        self,
+        ended: Iterable[AbortedTransaction],
+        undecided: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """From transactions that have ended, and the first offsets of open ones by producer."""
+        self._ranges: dict[int, list[tuple[int, int]]] = {
+            producer_id: [(first_offset, INT64_MAX)]
+            for producer_id, first_offset in undecided.items()
+        }
+        for one in ended:
+            ranges = self._ranges.setdefault(one.producer_id, [])
+            ranges.append((one.first_offset, one.last_offset))
+
+    def covers(self, batch: BatchHeader | RecordBatch) -> bool:
+        """Whether a batch belongs to one of the transactions."""
+        return batch.is_transactional and any(
+            first_offset <= batch.base_offset <= last_offset
+            for first_offset, last_offset in self._ranges.get(batch.producer_id, ())
+        )
 
 
 def read_marker(header: BatchHeader, batch: bytes | memoryview) -> EndTransactionMarker | None:

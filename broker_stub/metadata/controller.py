@@ -15,6 +15,7 @@ from broker_stub import diagnostics
 from broker_stub.background import Background
 from broker_stub.config import BrokerConfig
 from broker_stub.metadata.config_changes import ConfigChange, plan_change
+from broker_stub.metadata.elections import elect_leaders
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
 from broker_stub.metadata.topics import (
@@ -78,7 +79,10 @@ class Controller:
         self._failure: KafkaStorageError | None = None
 
     def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
-        """Tell the cluster that this broker serves, and where. Before serving: nothing waits."""
+        """Tell the cluster that this broker serves, and where; it leads what it alone has.
+
+        Before serving: nothing waits.
+        """
         record = RegisterBrokerRecord(
             broker_id=self._node_id,
             incarnation_id=self._entropy.uuid(),
@@ -90,8 +94,8 @@ class Controller:
             fenced=False,
             log_dirs=[self._directory_id],
         )
-        # Not synced: every start registers anew, so nothing is lost with it.
-        self._apply(self._log.append([record]))
+        # Not synced: every start registers and elects anew, so nothing is lost with it.
+        self._apply(self._log.append([record, *elect_leaders(self._image, self._node_id)]))
 
     def create_topics(
         self,

@@ -1,34 +1,35 @@
 """`__cluster_metadata-0`: the changes to the cluster, as records in Kafka's own frames.
 
-A record's value is a frame: frame version, record type and version as unsigned varints, then the
-fields. Only the controller appends (serving thread); `sync` may run on any thread.
+A log of Apache Kafka is gone on with in place: its newest snapshot first, then what follows. Only
+the controller appends (serving thread); `sync` may run on any thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from broker_stub import diagnostics
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendOrigin
-from broker_stub.replica.batches import build_batch, read_log
+from broker_stub.metadata.frames import decode_frame, encode_frame
+from broker_stub.metadata.quorum import voters_in, voters_of_state
+from broker_stub.metadata.snapshots import list_snapshots, read_snapshot
+from broker_stub.replica.batches import build_batch, read_batches
 from pyclient.clock import Clock
-from pyclient.errors import CorruptRecordError, ProtocolError
-from pyclient.protocol.messages import metadata_records
+from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.protocol.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
 )
-from pyclient.protocol.primitives import Buffer, decode_uvarint, encode_uvarint
 from pyclient.protocol.schema import Message
+from pyclient.records.batch import RecordBatch
 
 CLUSTER_METADATA: Final = "__cluster_metadata"
 _TOPIC_ID: Final = bytes(15) + b"\x01"  # reserved by Kafka for this topic
-_FRAME_VERSION: Final = 1
-# One node is a quorum of itself and wins one election, the first.
+# One node is a quorum of itself and wins one election, the first, or the last of Apache Kafka.
 _LEADER_EPOCH: Final = 1
 _CONFIG: Final = LogConfig.from_values(
     {
@@ -54,6 +55,14 @@ class MetadataLog:
         self._clock = clock
         self._log = manager.create(CLUSTER_METADATA, 0, topic_id=_TOPIC_ID, config=_CONFIG)
         self._log.update_config(_CONFIG)
+        self._leader_epoch = max(_LEADER_EPOCH, self._log.leader_epochs.latest_epoch)
+        self.voters = frozenset[int]()
+        """The controllers of Apache Kafka, once the log is replayed; our own log names none."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written."""
+        return self._log.log_end_offset == 0
 
     def append(self, records: Sequence[Message]) -> list[LoggedRecord]:
         """Write one change, as a batch: after a crash all of its records are there, or none.
@@ -64,7 +73,7 @@ class MetadataLog:
         now_ms = self._clock.now_ms()
         batch = build_batch([(None, encode_frame(record)) for record in records], now_ms)
         info = self._log.append(
-            batch, leader_epoch=_LEADER_EPOCH, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
+            batch, leader_epoch=self._leader_epoch, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
         )
         self._log.advance_high_watermark(self._log.log_end_offset)
         return [
@@ -78,10 +87,20 @@ class MetadataLog:
     def replay(self) -> Iterator[LoggedRecord]:
         """Every change that counts, from the first on.
 
-        A transaction that was not ended is dropped, as are the raft quorum's control batches.
+        A transaction that was not ended never counts: it is aborted in the log, or what is
+        written from now on would belong to it.
+
+        Raises:
+            CorruptRecordError: a record is damaged.
+            KafkaStorageError: a part of the log is missing.
         """
+        self.voters = voters_of_state(self._log.folder)
+        unknown: set[int] = set()
+        end_offset, snapshot = self._newest_snapshot()
+        for record in self._records(snapshot, unknown):
+            yield LoggedRecord(end_offset - 1, record.record)
         transaction: list[LoggedRecord] | None = None
-        for logged in self._records():
+        for logged in self._records(self._batches_from(end_offset), unknown):
             match logged.record:
                 case BeginTransactionRecord():
                     transaction = []
@@ -94,52 +113,36 @@ class MetadataLog:
                     transaction.append(logged)
                 case _:
                     yield logged
+        if transaction is not None:
+            diagnostics.warn("a metadata transaction was not ended: it never counted")
+            self.append([AbortTransactionRecord(reason="not ended before a restart")])
 
-    def _records(self) -> Iterator[LoggedRecord]:
-        unknown: set[int] = set()
-        for entry in read_log(self._log):
-            if entry.value is None:
-                raise CorruptRecordError(f"a metadata record without a value at {entry.offset}")
-            record = decode_frame(entry.value, unknown)
-            if record is not None:
-                yield LoggedRecord(entry.offset, record)
+    def _newest_snapshot(self) -> tuple[int, list[RecordBatch]]:
+        """The newest snapshot that is whole, with its end; else the start of the log."""
+        for snapshot in list_snapshots(self._log.folder):
+            try:
+                return snapshot.end_offset, read_snapshot(snapshot)
+            except CorruptRecordError as error:
+                diagnostics.warn("%s; an older one serves, and the log after it", error)
+        return 0, []
 
+    def _batches_from(self, offset: int) -> Iterator[RecordBatch]:
+        start, end = self._log.log_start_offset, self._log.log_end_offset
+        if not start <= offset <= end:
+            raise KafkaStorageError(
+                f"{self._log.folder} has metadata from offset {start} to {end}, and none that"
+                f" goes on at {offset}"
+            )
+        return read_batches(self._log, offset)
 
-def encode_frame(record: Message) -> bytes:
-    """A record's value: the frame header and the record in its highest version."""
-    assert record.record_type is not None
-    version = record.versions.highest
-    header = b"".join(map(encode_uvarint, (_FRAME_VERSION, record.record_type, version)))
-    return header + record.encode_bytes(version)
-
-
-def decode_frame(value: Buffer, unknown: set[int]) -> Message | None:
-    """The record in a frame; None, and a line in the log the first time, for an unknown type.
-
-    Raises:
-        ProtocolError: the frame's version is unknown, or the bytes are not such a record.
-    """
-    frame_version, position = decode_uvarint(value, 0)
-    if frame_version != _FRAME_VERSION:
-        raise ProtocolError(f"a metadata record in frame version {frame_version}, not 1")
-    record_type, position = decode_uvarint(value, position)
-    version, position = decode_uvarint(value, position)
-    declared = _RECORD_TYPES.get(record_type)
-    if declared is None:
-        if record_type not in unknown:
-            unknown.add(record_type)
-            diagnostics.warn("metadata records of type %d are unknown: skipped", record_type)
-        return None
-    return declared.decode(memoryview(value)[position:], version)
-
-
-def _record_types() -> dict[int, type[Message]]:
-    declared = (
-        item
-        for item in vars(metadata_records).values()
-        if isinstance(item, type) and issubclass(item, Message) and item is not Message
-    )
-    return {item.record_type: item for item in declared if item.record_type is not None}
-
-
-_RECORD_TYPES: Final = _record_types()
+    def _records(self, batches: Iterable[RecordBatch], unknown: set[int]) -> Iterator[LoggedRecord]:
+        for batch in batches:
+            if batch.is_control:
+                self.voters = voters_in(batch) or self.voters
+                continue
+            for entry in batch.decode():
+                if entry.value is None:
+                    raise CorruptRecordError(f"a metadata record without a value at {entry.offset}")
+                record = decode_frame(entry.value, unknown)
+                if record is not None:
+                    yield LoggedRecord(entry.offset, record)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyclient.errors import CorruptRecordError
-from pyclient.records.batch import HEADER_SIZE, iter_batches
+from pyclient.records.batch import HEADER_SIZE, RecordBatch, iter_batches
 from pyclient.records.builder import BatchBuilder
 
 if TYPE_CHECKING:
@@ -32,17 +32,31 @@ def build_batch(
 
 
 def read_log(log: PartitionLog) -> Iterator[ConsumerRecord]:
-    """Every record from a log's start to the end it has now; control batches are passed over.
+    """Every record from a log's start to the end it has now that counts.
+
+    Those of aborted transactions don't, nor those of transactions that are still open.
 
     Raises:
         CorruptRecordError: a batch is damaged.
     """
-    position, end = log.log_start_offset, log.log_end_offset
+    uncommitted = log.uncommitted()
+    for batch in read_batches(log, log.log_start_offset):
+        if not batch.is_control and not uncommitted.covers(batch):
+            yield from batch.decode(log.topic, log.partition)
+
+
+def read_batches(log: PartitionLog, from_offset: int) -> Iterator[RecordBatch]:
+    """Every batch from an offset to the end that the log has now.
+
+    Raises:
+        CorruptRecordError: a batch is damaged.
+    """
+    position, end = from_offset, log.log_end_offset
     while position < end:
         read = log.read(position, _READ_BYTES)
         if read.records is None:
             raise CorruptRecordError(f"{log.folder}: nothing to read at offset {position}")
         for batch in iter_batches(read.records.read()):
-            if not batch.is_control:
-                yield from batch.decode(log.topic, log.partition)
+            assert isinstance(batch, RecordBatch)  # no other format is in a log
+            yield batch
         position = read.next_offset

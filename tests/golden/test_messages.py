@@ -37,8 +37,7 @@ UNUSED = {
     *(f"{api}{kind}" for api in UNUSED_APIS for kind in ("Request", "Response")),
     *(f"{record}{kind}" for record in UNUSED_COORDINATOR_RECORDS for kind in ("Key", "Value")),
     # raft's own control records
-    *("KRaftVersionRecord", "LeaderChangeMessage", "VotersRecord"),
-    *("SnapshotHeaderRecord", "SnapshotFooterRecord"),
+    *("KRaftVersionRecord", "SnapshotHeaderRecord", "SnapshotFooterRecord"),
     # what an Envelope carries, and what only a migration from ZooKeeper wrote
     *("DefaultPrincipalData", "ZkMigrationStateRecord"),
 }

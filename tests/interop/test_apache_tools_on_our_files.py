@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from broker_stub import Broker
+from tests.golden.apache_folders import KINDS, unpack
 from tests.interop.apache_kafka import dump_log, run_tool
 from tests.interop.foreign_clients import Confluent, Record
+from tests.support.node_harness import NodeHarness, batch, produce_request
 
 pytestmark = pytest.mark.usefixtures("kafka_jars")
 
-COMPLAINTS = ("Mismatches", "Index mismatch", "Non-consecutive", "isvalid: false", "out of order")
+COMPLAINTS = (
+    *("Mismatches", "mismatch in", "Non-consecutive", "isvalid: false", "out of order"),
+    *("not found in :", "Could not", "invalid bytes at the end"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +70,40 @@ def test_its_metadata_decoder_reads_the_metadata_log(folder):
     assert '"type":"PRODUCER_IDS_RECORD"' in dumped
     assert '"name":"orders"' in dumped
     assert "Could not" not in dumped
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_of_apache_kafka_that_we_went_on_with_dumps_without_a_complaint(tmp_path, kind):
+    folder = unpack(kind, tmp_path)
+    harness = NodeHarness(folder.path, clock=folder.clock())
+    for topic, partition in folder.read_committed:
+        new = batch(b"ours", key=b"key", timestamp_ms=harness.clock.now_ms())
+        harness.ask(produce_request(topic, new, partition=partition), 9)
+    harness.node.close()
+    files = [
+        path
+        for suffix in ("log", "index", "timeindex", "txnindex", "snapshot")
+        for path in sorted(folder.path.rglob(f"*.{suffix}"))
+    ]
+    assert {path.suffix for path in files} >= {".log", ".index", ".timeindex", ".txnindex"}
+    dumped = run_tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        ["--deep-iteration", "--print-data-log", "--files", ",".join(map(str, files))],
+    )
+    assert "payload: ours" in dumped
+    assert not [one for one in COMPLAINTS if one in dumped], dumped
+
+
+def test_its_metadata_decoder_reads_a_log_that_we_went_on_with(tmp_path):
+    folder = unpack("killed", tmp_path)
+    harness = NodeHarness(folder.path, clock=folder.clock())
+    harness.create_topic("new")
+    harness.node.close()
+    (segment,) = (folder.path / "__cluster_metadata-0").glob("*.log")
+    dumped = run_tool(
+        "org.apache.kafka.tools.DumpLogSegments",
+        ["--cluster-metadata-decoder", "--files", str(segment)],
+    )
+    assert '"name":"new"' in dumped
+    assert "Could not" not in dumped
+    assert not [one for one in COMPLAINTS if one in dumped], dumped

@@ -32,10 +32,10 @@ HOST, PORT = "127.0.0.1", 9092
 class NodeHarness:
     """Asks a node as a client would, frame by frame."""
 
-    def __init__(self, folder: Path, **config: Any) -> None:
+    def __init__(self, folder: Path, *, clock: ManualClock | None = None, **config: Any) -> None:
         self.folder = folder
         self.config = {name.replace("_", "."): value for name, value in config.items()}
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.connection = ConnectionContext("test-1", HOST)
         self._correlation_id = 0
         self.node = self._open()

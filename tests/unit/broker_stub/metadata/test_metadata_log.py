@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog, decode_frame, encode_frame
+from broker_stub.metadata.frames import decode_frame, encode_frame
+from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog
 from broker_stub.replica.batches import build_batch, read_log
 from pyclient.error_codes import KafkaStorageError
 from pyclient.errors import ProtocolError

@@ -1,0 +1,68 @@
+"""Apache Kafka's snapshots of the metadata log: `<end offset>-<epoch>.checkpoint`.
+
+All that the log said before the end offset, as record batches between a header and a footer of
+their own. Read here, never written. Used while the node opens.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final, NamedTuple
+
+from pyclient.errors import CorruptRecordError
+from pyclient.records.batch import RecordBatch, iter_batches
+from pyclient.records.control import ControlRecordType, control_record_type
+
+_NAME: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+
+
+class SnapshotFile(NamedTuple):
+    """A snapshot, by what its name says."""
+
+    end_offset: int
+    epoch: int
+    path: str
+
+
+def list_snapshots(folder: str) -> list[SnapshotFile]:
+    """The snapshots in a folder, the newest first."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    found = [(name, match) for name in names if (match := _NAME.fullmatch(name)) is not None]
+    return sorted(
+        (
+            SnapshotFile(int(match[1]), int(match[2]), os.path.join(folder, name))
+            for name, match in found
+        ),
+        reverse=True,
+    )
+
+
+def read_snapshot(snapshot: SnapshotFile) -> list[RecordBatch]:
+    """The batches of a snapshot.
+
+    Raises:
+        CorruptRecordError: it is cut off or damaged.
+    """
+    with open(snapshot.path, "rb") as file:
+        data = file.read()
+    batches: list[RecordBatch] = []
+    for batch in iter_batches(data):
+        if not isinstance(batch, RecordBatch):
+            raise CorruptRecordError(f"{snapshot.path} has a batch of format {batch.magic}")
+        batch.check_crc()
+        batches.append(batch)
+    if (
+        sum(batch.size_in_bytes for batch in batches) != len(data)
+        or not _is(batches[:1], ControlRecordType.SNAPSHOT_HEADER)
+        or not _is(batches[-1:], ControlRecordType.SNAPSHOT_FOOTER)
+    ):
+        raise CorruptRecordError(f"{snapshot.path} is cut off")
+    return batches
+
+
+def _is(batches: list[RecordBatch], kind: ControlRecordType) -> bool:
+    return any(batch.is_control and control_record_type(batch) is kind for batch in batches)
