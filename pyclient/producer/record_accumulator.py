@@ -1,8 +1,9 @@
 """Records on their way to the sender: per partition a queue of batches.
 
 Callers' threads append, the I/O thread does the rest. One lock guards the topics, their queues,
-the ready partitions and the incomplete batches. Memory is allocated outside it, because the I/O
-thread needs it to bring memory back; then the append looks again.
+the ready partitions and the incomplete batches; but an append to an open batch needs it only in
+the pure-Python twin, because the native one is atomic. Memory is allocated outside it, because
+the I/O thread needs it to bring memory back; then the append looks again.
 
 Nothing here scans partitions: see `ready_partitions`.
 """
@@ -59,6 +60,7 @@ class RecordAccumulator:
         self._pool = pool
         self._engine = engine
         self._new_builder = new_builder
+        self._appends_are_atomic = _twin.NATIVE
         self._lock = threading.Lock()
         # Those that records can be sent to; callers look one up without the lock.
         self.topics: dict[str, TopicQueues] = {}
@@ -102,13 +104,17 @@ class RecordAccumulator:
             BufferExhaustedError: there was no memory.
             KafkaError: the producer is closed, or cannot go on.
         """
-        with self._lock:
-            queue = topic.sticky_queue if partition is None else topic.queues[partition]
-            batch = queue.open_batch
-            if batch is not None:
+        queue = topic.sticky_queue if partition is None else topic.queues[partition]
+        batch = queue.open_batch
+        if batch is not None:
+            # It may be sealed by now; then it takes no more, and we look again under the lock.
+            if self._appends_are_atomic:
                 index = batch.builder.try_append(timestamp_ms, key, value, headers)
-                if index >= 0:
-                    return batch.result, index
+            else:
+                with self._lock:
+                    index = batch.builder.try_append(timestamp_ms, key, value, headers)
+            if index >= 0:
+                return batch.result, index
         record = (timestamp_ms, key, value, headers)
         appended, wake = self._append_to_new(topic, partition, record, max_block_ms)
         if wake:
