@@ -165,6 +165,7 @@ class PollLoop:
     def wakeup(self) -> None:
         """End the present wait, or the next one, by WakeupError. Any thread."""
         self._is_woken = True
+        self._attention_at_ms = -math.inf  # also between two records of an iteration
         self.core.inbox.ring()
 
     def _raise_if_woken(self) -> None:
@@ -280,6 +281,7 @@ class PollLoop:
         """Commit, leave the group, and end, within the time."""
         core = self.core
         self.is_closed = True
+        self._attention_at_ms = -math.inf  # an iteration ends here
         deadline = Deadline(self._clock, timeout_ms)
         if not autocommit:
             self._auto_commit = None

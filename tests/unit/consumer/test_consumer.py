@@ -183,6 +183,19 @@ def test_a_wakeup_is_for_the_next_call_that_waits(new_consumer):
     assert values(consumer.poll(timeout_ms=1_000)) == [b"a", b"b", b"c"]
 
 
+def test_an_iteration_is_ended_by_close_and_interrupted_by_a_wakeup(new_consumer):
+    consumer = new_consumer("orders")
+    records = iter(consumer)
+    assert next(records).value == b"a"
+    consumer.wakeup()
+    with pytest.raises(WakeupError):
+        next(records)
+    records = iter(consumer)
+    assert next(records).value == b"b"
+    consumer.close()
+    assert list(records) == []
+
+
 def test_a_loop_that_has_failed_is_said_and_not_waited_for(new_consumer):
     consumer = new_consumer("orders")
     consumer.poll(timeout_ms=1_000)
