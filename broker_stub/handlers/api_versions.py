@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from broker_stub.handlers import SERVED
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
 from pyclient.protocol.messages.api_versions import (
@@ -56,8 +57,14 @@ def _listed(served: Mapping[int, ApiVersionRange]) -> list[ApiVersion]:
     return [
         ApiVersion(
             api_key=api_key,
-            min_version=_ADVERTISED_LOWEST.get(api_key, versions.lowest),
+            min_version=_advertised_lowest(api_key, versions),
             max_version=versions.highest,
         )
         for api_key, versions in sorted(served.items())
     ]
+
+
+def _advertised_lowest(api_key: int, versions: ApiVersionRange) -> int:
+    if versions.lowest > SERVED[api_key].lowest:
+        return versions.lowest  # somebody hides those below on purpose
+    return _ADVERTISED_LOWEST.get(api_key, versions.lowest)

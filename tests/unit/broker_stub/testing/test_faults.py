@@ -179,6 +179,12 @@ def test_hidden_versions_are_neither_advertised_nor_served(harness, faults):
     assert harness.ask(metadata_of("orders"), 5).topics[0].error_code == 0
 
 
+def test_low_versions_are_hidden_also_where_some_are_advertised_and_not_served(harness, faults):
+    faults.hide(ProduceRequest, below=5)
+    rows = {row.api_key: row for row in harness.ask(ApiVersionsRequest(), 0).api_keys}
+    assert rows[0].min_version == 5
+
+
 def test_a_hidden_api_is_as_if_it_did_not_exist(harness, faults):
     faults.hide(MetadataRequest)
     assert 3 not in {row.api_key for row in harness.ask(ApiVersionsRequest(), 0).api_keys}
