@@ -29,8 +29,8 @@ from pyclient.errors import (
     UnknownServerError,
 )
 from pyclient.metadata import NO_LEADER
+from pyclient.producer.batch_result import NO_OFFSET
 from pyclient.producer.buffer_pool import BufferPool
-from pyclient.producer.delivery import NO_OFFSET
 from pyclient.producer.producer_batch import BuilderFactory, ProducerBatch, split
 from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sequences import Sequences

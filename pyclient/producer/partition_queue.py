@@ -30,13 +30,13 @@ class PartitionQueue:
         is_ready: listed among the ready partitions of its leader.
         is_blocked: not to be drained before something about its batches on the wire changes.
         timer_ms: when the accumulator looks again at it; infinity if no timer is set.
-        has_expiry: listed among those with a batch that may expire.
+        is_watched: has a deadline set for its oldest batch.
     """
 
     __slots__ = (
-        "has_expiry",
         "is_blocked",
         "is_ready",
+        "is_watched",
         "leader",
         "leader_epoch",
         "on_wire",
@@ -65,7 +65,7 @@ class PartitionQueue:
         self.is_ready = False
         self.is_blocked = False
         self.timer_ms = math.inf
-        self.has_expiry = False
+        self.is_watched = False
         self.sequences = PartitionSequences()
 
     def push(self, batch: ProducerBatch) -> None:

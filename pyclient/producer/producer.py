@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from pyclient import _twin
@@ -15,8 +16,9 @@ from pyclient.errors import (
     KafkaTimeoutError,
     RecordTooLargeError,
 )
+from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.core import ProducerCore
-from pyclient.producer.delivery import BatchResult, FutureRecordMetadata
+from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.partition_queue import TopicQueues
 from pyclient.producer.partitioner import custom_partitioner
 from pyclient.serialization import Headers, serializer
@@ -268,6 +270,12 @@ class KafkaProducer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)  # not if the configuration was refused
+        if core is not None and core.is_usable:
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+            core.close_in_background()
 
     def __repr__(self) -> str:
         return f"<KafkaProducer client_id={self._core.client_id}>"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from pyclient import _twin
 from pyclient.errors import KafkaError
-from pyclient.producer.delivery import BatchResult
+from pyclient.producer.batch_result import BatchResult
 from pyclient.records.batch import RecordBatch
 from pyclient.records.builder import BatchBuilder
 

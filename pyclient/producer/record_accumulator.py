@@ -10,9 +10,6 @@ Nothing here scans partitions: see `ready_partitions`.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -26,8 +23,9 @@ from pyclient.errors import (
     RecordTooLargeError,
 )
 from pyclient.metadata import ClusterMetadata
+from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.buffer_pool import BufferPool
-from pyclient.producer.delivery import BatchResult
+from pyclient.producer.delivery_deadlines import DeliveryDeadlines
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
 from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
 from pyclient.producer.ready_partitions import ReadyPartitions
@@ -67,9 +65,7 @@ class RecordAccumulator:
         # Also those that the metadata has lost, for the batches they still have.
         self._all_topics: dict[str, TopicQueues] = {}
         self._ready = ReadyPartitions()
-        # A heap of when a partition's oldest batch expires; one entry a partition.
-        self._expiries: list[tuple[float, int, PartitionQueue]] = []
-        self._serials = itertools.count()
+        self._deadlines = DeliveryDeadlines(limits.delivery_timeout_ms)
         self._incomplete: dict[ProducerBatch, None] = {}
         self._refusal: KafkaError | None = None  # why no more records are taken
 
@@ -181,8 +177,7 @@ class RecordAccumulator:
         queue.push(batch)
         queue.open_batch = batch
         self._incomplete[batch] = None
-        if not queue.has_expiry:
-            self._watch_expiry(queue, batch)
+        self._deadlines.watch(batch)
         self._ready.evaluate(queue, now_ms)
         return result, index
 
@@ -292,8 +287,7 @@ class RecordAccumulator:
     def next_poll_ms(self) -> float:
         """When a batch becomes ready or expires by time alone."""
         with self._lock:
-            expiry_ms = self._expiries[0][0] if self._expiries else math.inf
-            return min(self._ready.next_timer_ms, expiry_ms)
+            return min(self._ready.next_timer_ms, self._deadlines.next_ms)
 
     def drain(
         self, node: int, max_bytes: int, now_ms: float, may_drain: MayDrain
@@ -377,35 +371,11 @@ class RecordAccumulator:
 
         Those on the wire stay there until their request is over.
         """
-        expired: list[ProducerBatch] = []
         with self._lock:
-            while self._expiries and self._expiries[0][0] <= now_ms:
-                _, _, queue = heapq.heappop(self._expiries)
-                queue.has_expiry = False
-                expired += self._take_expired_of(queue, now_ms)
+            expired = self._deadlines.take_expired(now_ms)
+            for batch in expired:
+                self._ready.reevaluate(batch.queue, now_ms)
         return expired
-
-    def _take_expired_of(self, queue: PartitionQueue, now_ms: float) -> list[ProducerBatch]:
-        created_ms_max = now_ms - self._limits.delivery_timeout_ms
-        expired: list[ProducerBatch] = []
-        left: list[ProducerBatch] = []
-        for batch in queue.on_wire:
-            if not batch.is_done:
-                (expired if batch.created_ms <= created_ms_max else left).append(batch)
-        while queue.waiting and queue.waiting[0].created_ms <= created_ms_max:
-            if queue.waiting[0] is queue.open_batch:
-                queue.seal()
-            expired.append(queue.pop())
-        left += itertools.islice(queue.waiting, 1)
-        if left:
-            self._watch_expiry(queue, min(left, key=lambda batch: batch.created_ms))
-        self._ready.reevaluate(queue, now_ms)
-        return expired
-
-    def _watch_expiry(self, queue: PartitionQueue, oldest: ProducerBatch) -> None:
-        queue.has_expiry = True
-        when_ms = oldest.created_ms + self._limits.delivery_timeout_ms
-        heapq.heappush(self._expiries, (when_ms, next(self._serials), queue))
 
     def take_all(self, refusal: KafkaError) -> list[ProducerBatch]:
         """Every batch without an outcome: those that waited are in no queue any more.

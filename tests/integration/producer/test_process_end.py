@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from pyclient import KafkaProducer
 from pyclient.errors import IllegalStateError
 
 SEND_AND_LEAVE = """
@@ -53,6 +55,19 @@ def test_the_end_is_bounded_when_the_broker_is_gone_and_says_what_is_lost():
     ended = run(SEND_INTO_THE_VOID)
     assert ended.returncode == 0
     assert "closed with 1 batches not acknowledged after 0.3 s" in ended.stderr
+
+
+def test_a_producer_that_is_dropped_sends_what_it_has_and_ends(kafka_broker, written):
+    kafka_broker.create_topic("orders", partitions=1)
+    before = set(threading.enumerate())
+    producer = KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers, linger_ms=60_000)
+    future = producer.send("orders", b"v")
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del producer
+    assert future.get(timeout=10).offset == 0
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

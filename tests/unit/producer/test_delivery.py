@@ -14,7 +14,8 @@ from pyclient.errors import (
     TopicAuthorizationError,
 )
 from pyclient.net.waiting import ThreadWaiting
-from pyclient.producer.delivery import BatchResult, FutureRecordMetadata
+from pyclient.producer.batch_result import BatchResult
+from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.types import RecordMetadata, TopicPartition
 
 PARTITION = TopicPartition("orders", 3)

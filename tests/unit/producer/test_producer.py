@@ -1,210 +1,27 @@
-"""`KafkaProducer` on a scripted network: its arguments, its errors, its end."""
+"""`KafkaProducer` on a scripted network: back-pressure, flush, close, idempotence."""
 
-import json
 import logging
 
 import pytest
 
-from pyclient import KafkaProducer, TopicPartition
+from pyclient import KafkaProducer
 from pyclient.error_codes import ClusterAuthorizationError
 from pyclient.errors import (
     BufferExhaustedError,
     IllegalStateError,
-    InvalidTopicError,
-    KafkaConfigurationError,
     KafkaTimeoutError,
-    NoBrokersAvailable,
     NotLeaderOrFollowerError,
-    RecordTooLargeError,
     UnsupportedVersionError,
 )
 from pyclient.net.scripted import DISCONNECT
-from pyclient.producer.partitioner import partition_for_key
 from pyclient.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.protocol.messages.produce import ProduceRequest
-from pyclient.serialization import JsonSerializer, Serializer
+from pyclient.serialization import Serializer
 from tests.support.scripted_log import ScriptedLog
-
-
-class TestSend:
-    def test_a_record_arrives_with_all_that_belongs_to_it(self, log, producer):
-        future = producer.send(
-            "orders", b"espresso", key=b"table-7", headers=[("a", b"b")], timestamp_ms=1234
-        )
-        metadata = future.get(timeout=5)
-        expected = partition_for_key(b"table-7", 2)
-        assert metadata.topic_partition == TopicPartition("orders", expected)
-        assert (metadata.offset, metadata.timestamp, metadata.checksum) == (0, 1234, None)
-        assert metadata.serialized_key_size == 7
-        assert metadata.serialized_value_size == 8
-        assert metadata.serialized_header_size == 2
-        (record,) = log.partitions["orders", expected].records
-        assert (record.key, record.value) == (b"table-7", b"espresso")
-        assert (record.headers, record.timestamp) == ([("a", b"b")], 1234)
-
-    def test_the_timestamp_is_now_by_default(self, network, log, producer):
-        now_ms = network.clock.now_ms()
-        assert producer.send("orders", b"v").get(5).timestamp == now_ms
-
-    def test_keys_and_values_may_be_views_and_null(self, log, producer):
-        producer.send("orders", memoryview(b"v"), partition=0)
-        producer.send("orders", bytearray(b"w"), partition=0)
-        producer.send("orders", None, key=b"gone", partition=0)
-        producer.flush()
-        records = log.partitions["orders", 0].records
-        assert [(one.key, one.value) for one in records] == [
-            (None, b"v"),
-            (None, b"w"),
-            (b"gone", None),
-        ]
-
-    def test_serializers_get_what_was_sent(self, log, new_producer):
-        producer = new_producer(value_serializer=JsonSerializer(), key_serializer=str.encode)
-        producer.send("orders", {"table": 7}, key="k", partition=0).get(5)
-        (record,) = log.partitions["orders", 0].records
-        assert (record.key, json.loads(record.value)) == (b"k", {"table": 7})
-
-    def test_a_serializer_sees_topic_and_headers(self, log, new_producer):
-        seen = []
-
-        class Spy(Serializer):
-            def serialize(self, topic, headers, data):
-                seen.append((topic, list(headers), data))
-                return b"x"
-
-        producer = new_producer(value_serializer=Spy())
-        producer.send("orders", 1, headers=[("h", b"1")])
-        assert seen == [("orders", [("h", b"1")], 1)]
-
-    def test_a_partitioner_of_the_programs_own_decides(self, log, new_producer):
-        producer = new_producer(partitioner=lambda key, everything, available: everything[-1])
-        assert producer.send("orders", b"v", key=b"k").get(5).partition == 1
-
-    def test_records_without_a_key_share_a_batch(self, log, producer):
-        for number in range(10):
-            producer.send("orders", b"%d" % number)
-        producer.flush()
-        assert len(log.requests) == 1
-
-    def test_every_codec_arrives(self, log, new_producer, twin):
-        for codec in (None, "gzip", "snappy", "lz4", "zstd"):
-            producer = new_producer(compression_type=codec)
-            producer.send("orders", b"v" * 1000, partition=0)
-            producer.flush()
-        partition = log.partitions["orders", 0]
-        assert [batch.codec for batch in partition.batches] == [0, 1, 2, 3, 4]
-        assert log.values("orders", 0) == [b"v" * 1000] * 5
-
-    def test_the_first_send_asks_for_the_topics_metadata_and_later_ones_do_not(
-        self, network, log, producer
-    ):
-        producer.send("orders", b"a").get(5)
-        asked = len(network.brokers[1].received(MetadataRequest))
-        producer.send("orders", b"b").get(5)
-        assert len(network.brokers[1].received(MetadataRequest)) == asked
-
-    def test_a_topic_that_comes_into_being_is_sent_to(self, network, log, producer):
-        network.auto_create_topics = True
-        assert producer.send("tea", b"v").get(5).topic == "tea"
-
-
-class TestWrongArguments:
-    def test_neither_key_nor_value(self, producer):
-        with pytest.raises(ValueError, match="a key or a value"):
-            producer.send("orders")
-
-    @pytest.mark.parametrize("name", ["value", "key"])
-    def test_text_where_bytes_are_wanted_names_the_serializer(self, producer, name):
-        with pytest.raises(TypeError, match=f"the {name} is a str, not bytes.*{name}_serializer"):
-            producer.send("orders", **{"value": b"v", name: "text"})
-
-    @pytest.mark.parametrize(
-        "headers", [{"a": b"b"}, [("a", "text")], [("a",)], [(b"a", b"b")], ["ab"]]
-    )
-    def test_headers_that_are_none(self, producer, headers):
-        with pytest.raises(TypeError, match="header"):
-            producer.send("orders", b"v", headers=headers)
-
-    @pytest.mark.parametrize("topic", ["", "a b", "a/b", "..", "x" * 250])
-    def test_what_is_no_topics_name(self, producer, topic):
-        with pytest.raises(ValueError, match="is not a topic's name"):
-            producer.send(topic, b"v")
-
-    def test_a_topic_that_is_not_text(self, producer):
-        with pytest.raises(TypeError, match="a topic's name is a str, not bytes"):
-            producer.send(b"orders", b"v")
-
-    @pytest.mark.parametrize("partition", [2, -1])
-    def test_a_partition_that_does_not_exist_after_another_look(self, network, producer, partition):
-        producer.send("orders", b"v").get(5)
-        asked = len(network.brokers[1].received(MetadataRequest))
-        with pytest.raises(ValueError, match=f"has 2 partitions.*no partition {partition}"):
-            producer.send("orders", b"v", partition=partition)
-        assert len(network.brokers[1].received(MetadataRequest)) == asked + 1
-
-    def test_a_partition_that_is_new_is_found_by_another_look(self, network, log, producer):
-        producer.send("orders", b"v").get(5)
-        network.topics["orders"] = 3
-        assert producer.send("orders", b"v", partition=2).get(5).partition == 2
-
-    def test_a_negative_timestamp(self, producer):
-        with pytest.raises(ValueError, match="timestamp"):
-            producer.send("orders", b"v", timestamp_ms=-5)
-
-    def test_a_misspelt_option_gets_the_nearest_name(self):
-        with pytest.raises(KafkaConfigurationError, match="did you mean 'linger_ms'"):
-            KafkaProducer(lingr_ms=5)
-
-    def test_a_record_larger_than_a_request_may_be(self, producer):
-        with pytest.raises(RecordTooLargeError, match=r"1048576 of max\.request\.size") as caught:
-            producer.send("orders", b"x" * 2_000_000)
-        assert caught.value.limit == 1_048_576
-        assert caught.value.size > 2_000_000
-
-
-class TestNoCluster:
-    def test_no_broker_at_the_address(self, network, new_producer):
-        network.add_broker(1).refuse_connections()
-        with pytest.raises(NoBrokersAvailable, match=r"broker1:9092.*nothing listens there") as e:
-            new_producer(bootstrap_timeout_ms=300)
-        assert isinstance(e.value, KafkaTimeoutError)
-
-    def test_a_given_api_version_does_not_wait_for_a_broker(self, network, new_producer):
-        network.add_broker(1).refuse_connections()
-        producer = new_producer(api_version=(3, 9), max_block_ms=200)
-        assert not producer.bootstrap_connected()
-        with pytest.raises(KafkaTimeoutError, match="nothing listens there"):
-            producer.send("orders", b"v")
-
-    def test_a_topic_that_does_not_exist(self, network, log, new_producer):
-        producer = new_producer(max_block_ms=500)
-        with pytest.raises(KafkaTimeoutError, match="'tea' after 500 ms: it does not exist"):
-            producer.send("tea", b"v")
-
-    def test_a_topic_that_the_brokers_refuse_fails_the_future(self, network, log, producer):
-        describe = network.describe
-
-        def refuse(request, version):
-            response = describe(request, version)
-            for topic in response.topics:
-                topic.error_code = InvalidTopicError.code
-                topic.partitions = []
-            return response
-
-        network.brokers[1].on(MetadataRequest, refuse)
-        future = producer.send("tea", b"v")
-        assert isinstance(future.exception, InvalidTopicError)
-        assert future.topic_partition == ("tea", -1)
-
-    def test_partitions_for_waits_and_says_why_there_are_none(self, log, new_producer):
-        producer = new_producer(max_block_ms=500)
-        assert producer.partitions_for("orders") == {0, 1}
-        with pytest.raises(KafkaTimeoutError, match="does not exist"):
-            producer.partitions_for("tea")
 
 
 class TestBackPressure:
