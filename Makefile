@@ -4,8 +4,6 @@
 VENV    := .venv
 RUN     := $(VENV)/bin/python
 MINUTES ?= 30
-FUZZ_INPUTS ?= 5000000
-ASAN    := build/asan
 
 # The first interpreter that is new enough; PYTHON=/path/to/python overrides.
 PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
@@ -19,7 +17,7 @@ BENCHMARKS := $(filter-out __init__ harness,$(basename $(notdir $(wildcard tests
 # Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
 MARKED := interop or spark or simulation or fuzz or install
 
-.PHONY: help setup demo test test-marked test-all lint format bench soak-fuzz docs clean
+.PHONY: help setup demo test test-marked test-all lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -80,26 +78,10 @@ bench: setup
 	  $(RUN) -m tests.benchmarks.$$each || missed="$$missed $$each"; done; \
 	test -z "$$missed" || { echo "Below a bar:$$missed" >&2; exit 1; }
 
-# The long runs, one target a kind: tests marked soak whose name has the kind in it. They read
+# The long runs, one target a kind: tests marked soak whose name has the kind in it. They share
 # MINUTES and stop by themselves.
 soak-%: setup
 	MINUTES=$(MINUTES) $(RUN) -m pytest -s --timeout=0 -m soak -k '$*'
-
-# Fuzzing has no tests of its own here: CI's, with a hundred times the inputs, and then natively
-# once more under AddressSanitizer.
-soak-fuzz: setup $(ASAN)/.built
-	FUZZ_INPUTS=$(FUZZ_INPUTS) MINUTES=$(MINUTES) $(RUN) -m pytest tests/fuzz -s --timeout=0
-	FUZZ_INPUTS=$(FUZZ_INPUTS) MINUTES=$(MINUTES) PYCLIENT_IMPL=native PYTHONMALLOC=malloc \
-	  LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1 \
-	  $(RUN) -m pytest tests/fuzz -s --timeout=0 -o pythonpath='$(ASAN) .'
-
-# A copy of the package whose native modules are instrumented, for the tests to import instead.
-$(ASAN)/.built: $(VENV)/.native $(wildcard pyclient/*.py pyclient/*/*.py pyclient/*/*/*.py)
-	rm -rf $(ASAN) && mkdir -p $(ASAN) && cp -r pyclient $(ASAN)/ && rm -f $(ASAN)/pyclient/_native/*.so
-	PYCLIENT_SANITIZE=1 $(RUN) setup.py --quiet build_ext \
-	  --force --build-lib $(ASAN) --build-temp $(ASAN)/objects
-	@touch $@
 
 docs: setup
 	$(RUN) -m pyclient.config.reference > docs/configuration.md

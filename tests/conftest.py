@@ -1,6 +1,8 @@
-"""Fixtures for every test: the twins."""
+"""Fixtures for every test: the twins, and the end of a soak."""
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
@@ -25,3 +27,11 @@ def twin_in_use() -> Iterator[None]:
     before = names_of("native" if _twin.NATIVE else "python")
     yield
     use(before)
+
+
+@pytest.fixture
+def soak_is_over(request: pytest.FixtureRequest) -> Callable[[], bool]:
+    """Whether a soak test has had its share: `MINUTES` are for all that run together."""
+    minutes = float(os.environ.get("MINUTES", "30")) / len(request.session.items)
+    end = time.monotonic() + 60 * minutes
+    return lambda: time.monotonic() > end

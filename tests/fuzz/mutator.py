@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
+SOAK_INPUTS = 10_000_000
 
 # Lengths and counts that lie: nothing, null, one off, the largest of each width, long varints.
 _NASTY = [

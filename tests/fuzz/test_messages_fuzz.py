@@ -1,12 +1,13 @@
 """Mutated messages: a `ProtocolError` that says where, or a message that can be written again."""
 
 import resource
+from collections.abc import Callable
 
 import pytest
 
 from pyclient.errors import ProtocolError
 from pyclient.protocol.schema import Message
-from tests.fuzz.mutator import SEED, Mutator, input_count
+from tests.fuzz.mutator import SEED, SOAK_INPUTS, Mutator, input_count
 from tests.golden.loader import golden_lines
 from tests.support.messages import declared_messages
 
@@ -27,16 +28,14 @@ def peak_kib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-@pytest.mark.fuzz
-@pytest.mark.timeout(0)  # as long as FUZZ_INPUTS asks for
-def test_mutated_messages_raise_protocol_errors_and_nothing_else() -> None:
+def fuzz(count: int, until: Callable[[], bool] = lambda: False) -> tuple[int, int]:
+    """Read mutated messages; how many there were, and how many of them could be read."""
     originals = corpus()
     bodies = [body for _, _, body in originals]
     for cls, version, body in originals:  # compile everything, so that only inputs count below
         assert read_and_write(cls, version, body)
-    before, read = peak_kib(), 0
+    before, done, read = peak_kib(), 0, 0
     mutator = Mutator(SEED)
-    count = input_count(50_000)
     for index in mutator.inputs(len(originals), count):
         cls, version, body = originals[index]
         mutated = mutator.mutate(body, bodies)
@@ -45,9 +44,27 @@ def test_mutated_messages_raise_protocol_errors_and_nothing_else() -> None:
         except Exception as error:
             error.add_note(f"FUZZ_SEED={SEED}: {cls.__name__} v{version}, {mutated.hex()}")
             raise
+        done += 1
+        if done % 1000 == 0 and until():
+            break
+    assert peak_kib() - before < GROWTH_KIB_MAX
+    return done, read
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)  # as long as FUZZ_INPUTS asks for
+def test_mutated_messages_raise_protocol_errors_and_nothing_else() -> None:
+    count = input_count(50_000)
+    done, read = fuzz(count)
+    assert done == count
     # Some of each, or the mutations are too mild or too wild to show anything.
     assert count / 50 < read < count * 49 / 50, f"{read} of {count} inputs could be read"
-    assert peak_kib() - before < GROWTH_KIB_MAX
+
+
+@pytest.mark.soak
+def test_soak_fuzz_of_messages(soak_is_over: Callable[[], bool]) -> None:
+    done, read = fuzz(input_count(SOAK_INPUTS), until=soak_is_over)
+    print(f"\nFUZZ_SEED={SEED}: {done} mutated messages, {read} of them readable")
 
 
 def read_and_write(cls: type[Message], version: int, body: bytes) -> bool:

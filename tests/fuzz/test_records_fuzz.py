@@ -1,21 +1,13 @@
 """Mutated batches: both twins read the same, or find the same damage."""
 
-import os
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz import sanitized
-from tests.fuzz.mutator import SEED, input_count
+from tests.fuzz.mutator import SEED, SOAK_INPUTS, input_count
 from tests.fuzz.records import fuzz
-
-SOAK_INPUTS = 10_000_000
-
-
-def deadline() -> float:
-    """When a soak of `MINUTES` ends."""
-    return time.monotonic() + 60 * float(os.environ.get("MINUTES", "30"))
 
 
 @pytest.mark.fuzz
@@ -31,20 +23,20 @@ def test_mutated_batches_are_read_alike_by_both_twins_or_are_corrupt() -> None:
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("twin_in_use")
-def test_soak_fuzz_of_batches() -> None:
-    end = deadline()
-    done, whole = fuzz(input_count(SOAK_INPUTS), until=lambda: time.monotonic() > end)
+def test_soak_fuzz_of_batches(soak_is_over: Callable[[], bool]) -> None:
+    done, whole = fuzz(input_count(SOAK_INPUTS), until=soak_is_over)
     print(f"\nFUZZ_SEED={SEED}: {done} mutated batches, {whole} of them readable")
 
 
 @pytest.mark.soak
-def test_soak_fuzz_of_batches_under_address_sanitizer(tmp_path: Path) -> None:
+def test_soak_fuzz_of_batches_under_address_sanitizer(
+    tmp_path: Path, soak_is_over: Callable[[], bool]
+) -> None:
     library = sanitized.build(tmp_path)
-    end = deadline()
     inputs = 20_000
     for seed in range(SEED, SEED + SOAK_INPUTS // inputs):
         done = sanitized.run(library, "tests.fuzz.records", str(inputs), FUZZ_SEED=str(seed))
         assert done.returncode == 0, done.stderr
         print(f"\nFUZZ_SEED={seed}: {done.stdout.strip()} under AddressSanitizer", end="")
-        if time.monotonic() > end:
+        if soak_is_over():
             break
