@@ -6,6 +6,8 @@ import pytest
 
 from broker_stub import Broker
 from pyclient import KafkaProducer
+from pyclient.clock import SystemClock
+from pyclient.timers import Deadline
 
 NewProducer = Callable[..., KafkaProducer]
 
@@ -26,12 +28,19 @@ def new_producer(kafka_broker: Broker) -> Iterator[NewProducer]:
 
 @pytest.fixture
 def written(kafka_broker: Broker) -> Callable[[str, int], list]:
-    """Reads a partition's records from the broker's own log, in the order they are there."""
+    """Reads a partition's records from the broker's own log, in the order they are there.
 
-    def read(topic: str, partition: int = 0) -> list:
+    With `at_least`, waits a while until there are so many.
+    """
+
+    def read(topic: str, partition: int = 0, at_least: int = 0) -> list:
         def read_all(node):
             return list(node.replicas.read_all(node.replicas.partition(topic, partition)))
 
-        return kafka_broker.call(read_all)
+        # Nobody tells when the broker has taken what came without an acknowledgement.
+        deadline = Deadline(SystemClock(), 10_000)
+        while len(records := kafka_broker.call(read_all)) < at_least and not deadline.expired:
+            pass
+        return records
 
     return read

@@ -23,7 +23,7 @@ def test_every_codec_with_every_acks(kafka_broker, new_producer, written, codec,
     ]
     producer.flush(timeout=20)
     producer.close(timeout=20)
-    records = written("orders")
+    records = written("orders", at_least=500)
     assert [(r.key, r.value, r.headers) for r in records] == [
         (b"k%d" % number, b"v%d" % number * 20, [("h", b"1")]) for number in range(500)
     ]
