@@ -50,6 +50,18 @@ class LogFolder:
         except OSError as error:
             raise KafkaStorageError(f"cannot make {self.path}: {error}") from error
 
+    def name_topic(self, topic_id: bytes) -> None:
+        """Write the id of the topic again, which a power loss took.
+
+        Raises:
+            KafkaStorageError: the disk refused.
+        """
+        self._topic_id = topic_id
+        try:
+            write_partition_metadata(self.path, topic_id)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot write to {self.path}: {error}") from error
+
     def roll(self, segments: SegmentList, end_offset: int, config: LogConfig, now_ms: int) -> None:
         """Close the active segment and start the next one at the end of the log.
 

@@ -107,13 +107,21 @@ class LogManager:
     def create(
         self, topic: str, partition: int, *, topic_id: bytes, config: LogConfig | None = None
     ) -> PartitionLog:
-        """The log of a partition, made if there is none; its folder comes with the first append."""
+        """The log of a partition, made if there is none; its folder comes with the first append.
+
+        One that was found without its topic's id, because a power loss took the file, gets it.
+
+        Raises:
+            KafkaStorageError: the disk refused.
+        """
         key = TopicPartition(topic, partition)
         with self._lock:
             log = self._logs.get(key)
             if log is None:
                 folder = os.path.join(self._emptiest_dir(), f"{topic}-{partition}")
                 log = self._logs[key] = self._make_log(folder, key, topic_id, config)
+        if log.topic_id == ZERO_UUID:
+            log.name_topic(topic_id)
         return log
 
     def _make_log(

@@ -107,6 +107,15 @@ class PartitionLog:
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
 
+    def name_topic(self, topic_id: bytes) -> None:
+        """Take the id of the topic, which the folder does not tell any more.
+
+        Raises:
+            KafkaStorageError: the disk refused.
+        """
+        self.topic_id = topic_id
+        self._log_folder.name_topic(topic_id)
+
     # Offsets
 
     @property

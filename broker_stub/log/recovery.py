@@ -104,6 +104,8 @@ class _Loading:
         return segment
 
     def _load_epochs(self) -> bool:
+        # A power loss may have taken the file, and a flush syncs it: there has to be one.
+        self._epochs_changed = not os.path.exists(self._log.leader_epochs.path)
         try:
             self._log.leader_epochs.load()
         except CorruptCheckpointError as error:

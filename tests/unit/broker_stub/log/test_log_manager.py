@@ -329,3 +329,19 @@ def test_a_log_that_cannot_be_closed_leaves_no_clean_mark(tmp_path, monkeypatch)
     manager = open_manager(tmp_path)
     assert not manager.was_clean
     manager.close()
+
+
+@pytest.mark.parametrize("taken", ["partition.metadata", "leader-epoch-checkpoint"])
+def test_a_log_can_be_flushed_after_a_power_loss_that_took_its_small_files(tmp_path, taken):
+    manager = open_manager(tmp_path)
+    append(create(manager), batch(b"kept"))
+    manager.abandon()
+    (tmp_path / "orders-0" / taken).unlink()
+    manager = open_manager(tmp_path)
+    log = create(manager)
+    log.flush()
+    assert (log.topic_id, log.recovery_point) == (TOPIC_ID, 1)
+    manager.abandon()
+    log = open_manager(tmp_path).get("orders", 0)
+    assert log is not None
+    assert (log.topic_id, log.leader_epochs.latest_epoch) == (TOPIC_ID, 0)
