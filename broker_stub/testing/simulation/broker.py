@@ -142,6 +142,7 @@ class _Life:
 
     def __init__(self, broker: SimulatedBroker, number: int) -> None:
         world = broker.world
+        self._broker = broker
         self._world = world
         self._is_over = False
         self._connections: dict[BrokerConnection, None] = {}
@@ -153,7 +154,7 @@ class _Life:
         self.buffers = BufferPool()
         self.node = Node(
             broker.config,
-            broker.disk.path,
+            [broker.disk.path],
             clock=world.clock,
             entropy=chance(world.seed, f"{broker.host} {number}"),
             background=self,
@@ -182,6 +183,7 @@ class _Life:
         if not self._is_over:
             action()
             self._arm_timers()
+            self._broker.look()
 
     def _arm_timers(self) -> None:
         deadline_ms = self.node.timers.next_deadline_ms()
@@ -274,6 +276,8 @@ class SimulatedBroker:
         self.faults = Faults()
         self.mishaps = Mishaps(self.host, chance(world.seed, "mishaps"), world.trace, world.weather)
         self.is_powered = True
+        self._watchers: list[Callable[[Node], None]] = []
+        self._power_watchers: list[Callable[[Node], None]] = []
         self._life: _Life | None = None
         self._lives = 0
         world.network.listen(self.endpoint.host, self.endpoint.port, self)
@@ -308,6 +312,7 @@ class SimulatedBroker:
             self._lives += 1
             self.world.trace.note(self.host, "starts")
             self._life = _Life(self, self._lives)
+            self.look()
 
     def stop(self) -> None:
         """Stop cleanly."""
@@ -320,6 +325,8 @@ class SimulatedBroker:
     def lose_power(self) -> None:
         """Die with the machine: what was not synced is gone, or parts of it."""
         if self._life is not None:
+            for watcher in self._power_watchers:
+                watcher(self._life.node)
             self._end("loses its power", _Life.lose_power)
             self.is_powered = False
             self.disk.lose_power()
@@ -336,6 +343,20 @@ class SimulatedBroker:
         return self._life.accept(wire)
 
     # For tests
+
+    def watch(self, watcher: Callable[[Node], None]) -> None:
+        """Show the node to `watcher` after everything that it does, from now on."""
+        self._watchers.append(watcher)
+
+    def before_power_loss(self, watcher: Callable[[Node], None]) -> None:
+        """Show the node to `watcher` before each power loss: what is not synced is still there."""
+        self._power_watchers.append(watcher)
+
+    def look(self) -> None:
+        """The node has done something."""
+        if self._life is not None:
+            for watcher in self._watchers:
+                watcher(self._life.node)
 
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None

@@ -50,14 +50,14 @@ CALM: Final = Conditions()
 # The worst that a world draws. Less of each is more likely, and none of it in a third of them:
 # faults hide behind each other (if every connection is cut, no batch is ever late).
 _WORST: Final = {
-    "slow": 0.1,
+    "slow": 0.3,
     "split": 0.5,
-    "choke": 0.2,
-    "cut": 0.03,
-    "stall": 0.01,
+    "choke": 0.3,
+    "cut": 0.1,
+    "stall": 0.03,
     "refuse": 0.3,
-    "error": 0.1,
-    "pause": 0.02,
+    "error": 0.2,
+    "pause": 0.05,
 }
 _OFF: Final = 1 / 3
 
@@ -65,7 +65,7 @@ _OFF: Final = 1 / 3
 def drawn(chance: Chance) -> Conditions:
     """Conditions by chance: some faults often, some seldom, some not at all."""
     rates = {
-        name: 0.0 if chance.happens(_OFF) else worst * 10 ** -chance.uniform(0, 2)
+        name: 0.0 if chance.happens(_OFF) else worst * 10 ** -chance.uniform(0, 1.5)
         for name, worst in _WORST.items()
     }
     crashes = not chance.happens(_OFF)

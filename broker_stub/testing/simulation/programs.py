@@ -53,6 +53,11 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program {self.name}>"
 
+    @property
+    def is_current_thread(self) -> bool:
+        """Whether it is this program that asks."""
+        return threading.get_ident() == self._thread.ident
+
     def go_on_at(self, turn: Event | None) -> None:
         """Have its next turn then, and at no other time; None: when somebody wakes it."""
         if self._turn is not None:
@@ -97,6 +102,7 @@ class Program:
             self.error = error
         finally:
             self.is_done = True
+            self._programs.ended(self)
             self._programs.returned.release()
 
     def _stack(self) -> str:
@@ -114,6 +120,8 @@ class Programs:
     Attributes:
         running: the program that has it; None while it is the scheduler's.
         is_over: the world is closed, and whoever waits is to end.
+        all_done: every program has ended, or one has failed.
+        failed: the first program that raised.
     """
 
     def __init__(
@@ -122,6 +130,8 @@ class Programs:
         """Without programs; `hesitation_ms` says how late a thread runs that could."""
         self.running: Program | None = None
         self.is_over = False
+        self.all_done = True
+        self.failed: Program | None = None
         self.returned = _thread.allocate_lock()
         self.returned.acquire()
         self._scheduler = scheduler
@@ -135,18 +145,15 @@ class Programs:
             raise ValueError(f"there is a program {name!r} already")
         program = Program(self, name, function)
         self._all.append(program)
+        self.all_done = False
         self.wake(program)
         return program
 
-    @property
-    def all_done(self) -> bool:
-        """Whether every program has ended, or one has failed."""
-        return all(one.is_done for one in self._all) or self.failed is not None
-
-    @property
-    def failed(self) -> Program | None:
-        """The first program that raised."""
-        return next((one for one in self._all if one.error is not None), None)
+    def ended(self, program: Program) -> None:
+        """A program has; called by it."""
+        if program.error is not None and self.failed is None:
+            self.failed = program
+        self.all_done = self.failed is not None or not self.unfinished
 
     @property
     def unfinished(self) -> list[str]:
@@ -165,13 +172,15 @@ class Programs:
             WorldOver: the world was closed meanwhile.
         """
         program = self.running
-        if self.is_over:
-            raise WorldOver
-        if program is None:
+        if program is None or not program.is_current_thread:
+            if self.is_over:
+                return  # somebody's clean-up; nobody will ever wake it
             raise IllegalStateError(
                 "only a program of the simulation can wait: start one with"
                 " `world.program(function)` and let time pass with `world.run()`"
             )
+        if self.is_over:
+            raise WorldOver
         timer = None
         if timeout_ms != math.inf:
             late_ms = timeout_ms + self._hesitation_ms()

@@ -1,0 +1,74 @@
+"""Explores histories in several processes, as many as there is time for.
+
+One of them by hand, from seed 17 on, every second seed, 100 of them, at most a minute:
+
+    python -m tests.simulation.explorer producer 17 2 100 60
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from broker_stub.testing.simulation.histories import explore
+
+ROOT = Path(__file__).parents[2]
+KINDS = ("admin", "producer")
+PROCESSES = 2
+
+
+class Explored(NamedTuple):
+    """How far it went: every seed before `next_seed` was looked at."""
+
+    histories: int
+    next_seed: int
+
+
+def explore_in_parallel(kind: str, first_seed: int, histories: int, seconds: float) -> Explored:
+    """Share the seeds among processes.
+
+    Raises:
+        AssertionError: a history failed; its text has the seed and the end of the trace.
+    """
+    each = -(-histories // PROCESSES)
+    numbers = [(first_seed + start, PROCESSES, each, seconds) for start in range(PROCESSES)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", __spec__.name, kind, *map(str, one)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for one in numbers
+    ]
+    counts = []
+    try:
+        for process in processes:
+            output, errors = process.communicate()
+            assert process.returncode == 0, f"a history of the {kind} failed:\n{errors}"
+            counts.append(int(output))
+    finally:
+        for process in processes:
+            process.kill()  # the others, once one has failed
+            process.wait()
+    return Explored(sum(counts), first_seed + PROCESSES * min(counts))
+
+
+def main(kind: str, first_seed: str, step: str, histories: str, seconds: str) -> None:
+    """What one process does: explore, and print how many histories it were."""
+    logging.disable(logging.WARNING)  # expected ones, by the thousand
+    history = getattr(
+        importlib.import_module(f"tests.simulation.{kind}_history"), f"{kind}_history"
+    )
+    end = int(first_seed) + int(step) * int(histories)
+    seeds = range(int(first_seed), end, int(step))
+    print(explore(history, seeds, float(seconds)).histories)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

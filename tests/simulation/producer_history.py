@@ -1,0 +1,199 @@
+"""A history of the producer: programs send records under all that can go wrong.
+
+Afterwards every acknowledged record is in its log, once and in order; every other one failed
+with an error that fits; and all memory is back. `DeliveryChecker` has the rules of the records.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from broker_stub.node import Node
+from broker_stub.replica.batches import read_log
+from broker_stub.testing.delivery_checker import DeliveryChecker, Sent
+from broker_stub.testing.simulation import Simulation
+from broker_stub.testing.simulation.chance import Chance
+from pyclient import KafkaProducer
+from pyclient.errors import Cancelled, KafkaTimeoutError, NoBrokersAvailable
+from pyclient.producer.delivery import FutureRecordMetadata
+from pyclient.types import TopicPartition
+
+TOPIC = "orders"
+PROGRAMS = 2
+PRODUCERS = 2
+RECORDS = 40
+# Longer than any message is under way: what was given up long ago may still be written until then.
+SETTLED_MS = 120_000
+LATE_MS = 10
+
+Log = list[tuple[int, bytes]]
+
+
+class Sending:
+    """One record of a producer, and when it was sent and had its outcome."""
+
+    def __init__(self, world: Simulation, sent: Sent, future: FutureRecordMetadata) -> None:
+        self.sent = sent
+        self.future = future
+        self.sent_ms = world.clock.monotonic_ms()
+        self.done_ms = math.inf
+        self._world = world
+        future.add_both(self._on_done)
+
+    def _on_done(self, _outcome: object) -> None:
+        self.done_ms = self._world.clock.monotonic_ms()
+
+
+class ProducerWorld:
+    """A world with a topic, and all that is known of its records."""
+
+    def __init__(self, world: Simulation) -> None:
+        self.world = world
+        self.chance = world.chance("producer history")
+        self.is_synced = self.chance.happens(0.5)
+        self.checker = DeliveryChecker()
+        self._before: dict[TopicPartition, Log] | None = None
+        config: dict[str, object] = {"segment.bytes": self.chance.choice((17_000, 1 << 30))}
+        if self.is_synced:
+            config["flush.messages"] = 1
+        world.broker.create_topic(TOPIC, partitions=self.chance.choice((1, 1, 3)), config=config)
+        world.broker.watch(self._look)
+        world.broker.before_power_loss(self._note_logs)
+
+    def _note_logs(self, node: Node) -> None:
+        self._before = _logs(node)
+
+    def _look(self, node: Node) -> None:
+        """After a power loss: what is left?"""
+        before, self._before = self._before, None
+        for partition, records in (before or {}).items():
+            left = _logs(node).get(partition, [])
+            self.checker.power_lost(partition, () if self.is_synced else records, left)
+
+    def check(self) -> None:
+        """Judge, when nothing is under way any more."""
+        for partition, records in _logs(self.world.broker.node).items():
+            self.checker.log(partition, records)
+        self.checker.check()
+
+
+def _logs(node: Node) -> dict[TopicPartition, Log]:
+    topic = node.image.topic(TOPIC)
+    assert topic is not None
+    return {
+        TopicPartition(TOPIC, index): [
+            (record.offset, bytes(record.value or b""))
+            for record in read_log(node.replicas.partition(TOPIC, index).log)
+        ]
+        for index in topic.partitions
+    }
+
+
+def producer_history(seed: int) -> Simulation:
+    """Run the history of a seed, and check it; the world, to look at its trace."""
+    with Simulation(seed) as world:
+        records = ProducerWorld(world)
+        for number in range(PROGRAMS):
+            name = f"program-{number}"
+            world.program(send_with_several_producers, records, name, name=name)
+        world.run()
+        world.run_for(SETTLED_MS)
+        records.check()
+    return world
+
+
+def send_with_several_producers(records: ProducerWorld, name: str) -> None:
+    """A program: one producer after another, since a producer's first batches are special."""
+    for number in range(PRODUCERS):
+        ProducerUnderTest(records, f"{name}.{number}").run()
+
+
+class ProducerUnderTest:
+    """Sends records, looks at every outcome, and closes its producer."""
+
+    def __init__(self, records: ProducerWorld, name: str) -> None:
+        self._records = records
+        self._world = records.world
+        self._name = name
+        self._chance = self._world.chance(f"producer {name}")
+        self._options = drawn_options(self._chance)
+        self._count = 0
+
+    def run(self) -> None:
+        """Send in bursts, flush now and then, close."""
+        chance = self._chance
+        producer = self._connect()
+        sendings: list[Sending] = []
+        while self._count < RECORDS:
+            for _ in range(1 + chance.below(10)):
+                sendings += self._send(producer)
+            if chance.happens(0.1):
+                self._flush(producer)
+            self._world.sleep(chance.choice((0, 1, 10, 100)))
+        in_haste = chance.happens(0.2)
+        producer.close(timeout=chance.uniform(0, 2) if in_haste else None)
+        for sending in sendings:
+            self._judge(sending, in_haste)
+        pool = producer._core.pool
+        assert pool.available == pool.total, f"{pool.total - pool.available} bytes are missing"
+
+    def _connect(self) -> KafkaProducer:
+        while True:
+            try:
+                return KafkaProducer(**self._world.client(), **self._options)
+            except NoBrokersAvailable:
+                self._world.sleep(100)
+
+    def _send(self, producer: KafkaProducer) -> list[Sending]:
+        self._count += 1
+        chance = self._chance
+        value = b"%s/%d/" % (self._name.encode(), self._count)
+        sent = self._records.checker.sent(
+            self._name, value.ljust(chance.choice((1, 50, 400)), b".")
+        )
+        key = chance.choice((None, b"a", b"b"))
+        try:
+            future = producer.send(TOPIC, sent.value, key=key)
+        except KafkaTimeoutError:  # no memory, or no metadata
+            sent.failed()
+            return []
+        return [Sending(self._world, sent, future)]
+
+    def _flush(self, producer: KafkaProducer) -> None:
+        try:
+            producer.flush(timeout=self._chance.uniform(0, 5))
+        except KafkaTimeoutError:
+            self._world.note("could not flush in time")
+
+    def _judge(self, sending: Sending, in_haste: bool) -> None:
+        sent, future = sending.sent, sending.future
+        took_ms = sending.done_ms - sending.sent_ms
+        most_ms = self._options["delivery_timeout_ms"] + 4 * self._world.conditions.pause_ms
+        assert took_ms <= most_ms + LATE_MS, f"had its outcome after {took_ms:.0f} ms: {sent}"
+        if future.exception is None:
+            metadata = future.get()
+            sent.acked(TopicPartition(metadata.topic, metadata.partition), metadata.offset)
+        elif isinstance(future.exception, Cancelled):
+            assert in_haste, f"was cancelled, but there was time: {sent}"
+        else:
+            assert type(future.exception) is KafkaTimeoutError, f"{future.exception!r}: {sent}"
+
+
+def drawn_options(chance: Chance) -> dict[str, Any]:
+    """The options of a producer, by chance."""
+    linger_ms = chance.choice((0, 0, 5, 100))
+    request_timeout_ms = chance.choice((500, 2_000))
+    return {
+        "acks": "all",
+        "linger_ms": linger_ms,
+        "batch_size": chance.choice((200, 500, 16_384)),
+        "buffer_memory": chance.choice((5_000, 50_000, 1_000_000)),
+        "compression_type": chance.choice((None, "gzip", "lz4")),
+        "max_in_flight_requests_per_connection": chance.choice((1, 5, 5)),
+        "request_timeout_ms": request_timeout_ms,
+        "delivery_timeout_ms": linger_ms + request_timeout_ms + chance.choice((0, 3_000, 30_000)),
+        "max_block_ms": chance.choice((100, 10_000)),
+        "retry_backoff_ms": chance.choice((10, 100)),
+        "bootstrap_timeout_ms": 5_000,
+    }

@@ -1,0 +1,55 @@
+"""Admin clients in simulated worlds: what they say they did is done, and nothing by halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker_stub.testing.simulation.histories import explore
+from pyclient.admin.requests import AdminRequests
+from pyclient.errors import KafkaError
+from pyclient.protocol.schema import Message
+from tests.simulation.admin_history import admin_history
+from tests.simulation.budget import HISTORIES, SECONDS
+from tests.simulation.explorer import explore_in_parallel
+
+pytestmark = pytest.mark.simulation
+
+
+@pytest.mark.timeout(300)
+def test_acknowledged_changes_are_there_and_none_is_half_done() -> None:
+    explored = explore_in_parallel("admin", 0, HISTORIES, SECONDS)
+    print(f"\n{explored.histories} histories of admin clients")
+
+
+def test_the_check_finds_retries_that_are_taken_for_success(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take_retries_for_success(monkeypatch.setattr)
+    with pytest.raises(AssertionError, match="did not happen"):
+        explore(admin_history, range(200))
+
+
+def take_retries_for_success(patch: Callable[[Any, str, Any], None]) -> None:
+    """Once the outcome of an attempt is unknown, whatever the next one says counts as success."""
+    ask_once, settle = AdminRequests._ask_once, AdminRequests.settle
+    unknown: set[AdminRequests] = set()
+
+    def noting(requests: AdminRequests, *arguments: Any) -> Message:
+        try:
+            return ask_once(requests, *arguments)
+        except KafkaError:
+            unknown.add(requests)
+            raise
+
+    def hoping(requests: AdminRequests, *arguments: Any) -> dict[str, Any]:
+        unknown.discard(requests)
+        results = settle(requests, *arguments)
+        for result in results.values() if requests in unknown else ():
+            result.error_code = 0
+        return results
+
+    patch(AdminRequests, "_ask_once", noting)
+    patch(AdminRequests, "settle", hoping)

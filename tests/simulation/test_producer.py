@@ -1,0 +1,56 @@
+"""Producers in simulated worlds: each acknowledged record once and in order, no memory lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_stub.testing.simulation.histories import explore
+from pyclient.producer.partition_queue import PartitionQueue
+from pyclient.producer.producer_batch import ProducerBatch
+from pyclient.producer.sequences import PartitionSequences, Sequences
+from tests.simulation.budget import HISTORIES, SECONDS
+from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.producer_history import producer_history
+
+pytestmark = pytest.mark.simulation
+
+
+@pytest.mark.timeout(300)
+def test_acknowledged_records_are_written_once_and_in_order() -> None:
+    explored = explore_in_parallel("producer", 0, HISTORIES, SECONDS)
+    print(f"\n{explored.histories} histories of producers")
+
+
+def test_the_check_finds_batches_that_do_not_wait_for_those_before_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def may_drain(sequences: Sequences, _partition: PartitionSequences, _batch: object) -> bool:
+        return sequences.has_identity
+
+    monkeypatch.setattr(Sequences, "may_drain", may_drain)
+    with pytest.raises(AssertionError, match=r"lost write|non-monotonic send|duplicate"):
+        explore(producer_history, range(200))
+
+
+def test_the_check_finds_batches_that_go_back_in_front_of_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def put_back(queue: PartitionQueue, batch: ProducerBatch) -> None:
+        queue.waiting.appendleft(batch)
+        queue.topic.queue_sizes.grow(queue.partition)
+
+    monkeypatch.setattr(PartitionQueue, "put_back", put_back)
+    with pytest.raises(AssertionError, match="had its outcome after"):
+        explore(producer_history, range(200))
+
+
+def test_the_check_finds_a_leaked_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_buffers = ProducerBatch.take_buffers
+
+    def leak_after_a_retry(batch: ProducerBatch) -> list[bytearray]:
+        buffers = take_buffers(batch)
+        return buffers[1:] if batch.attempts else buffers
+
+    monkeypatch.setattr(ProducerBatch, "take_buffers", leak_after_a_retry)
+    with pytest.raises(AssertionError, match="bytes are missing"):
+        explore(producer_history, range(200))

@@ -1,0 +1,29 @@
+"""`make soak-simulation`: histories that nobody has seen yet, for as long as one likes.
+
+Each kind goes on where its last run ended; a run that finds something does not move on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from tests.simulation.budget import HISTORIES
+from tests.simulation.explorer import KINDS, ROOT, explore_in_parallel
+
+pytestmark = pytest.mark.soak
+
+PLACES = ROOT / "build" / "simulation"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_soak_simulation(kind: str) -> None:
+    minutes = float(os.environ.get("MINUTES", "30"))
+    place = PLACES / f"{kind}.next-seed"
+    first_seed = int(place.read_text()) if place.exists() else HISTORIES
+    explored = explore_in_parallel(kind, first_seed, sys.maxsize // 4, minutes * 60 / len(KINDS))
+    PLACES.mkdir(parents=True, exist_ok=True)
+    place.write_text(str(explored.next_seed))
+    print(f"\n{kind}: {explored.histories} histories from seed {first_seed} on")
