@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyclient.error_codes import NONE, for_code, summary
 from pyclient.errors import (
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from pyclient.producer.metrics import ProducerMetrics
 
 log = logging.getLogger(__name__)
+
+# A duplicate is written already; only its offset is not known any more.
+_WRITTEN: Final = frozenset((NONE, DuplicateSequenceError.code))
 
 
 class RetryRules(NamedTuple):
@@ -97,7 +100,7 @@ class BatchOutcomes:
             partition = answers.get(batch.queue.topic_partition)
             if partition is None:
                 self._failed(batch, NetworkError("the broker's answer leaves it out"), now_ms)
-            elif self._is_written(batch, partition.error_code):
+            elif partition.error_code in _WRITTEN:
                 written.append((batch, partition))
             else:
                 error = _error_of(batch, partition)
@@ -136,16 +139,6 @@ class BatchOutcomes:
         for batch in self._accumulator.take_all(error):
             self._fail(batch, error)
 
-    def _is_written(self, batch: ProducerBatch, error_code: int) -> bool:
-        """Whether the broker has the batch, now or since an earlier attempt.
-
-        A broker says that a number is a duplicate, or out of order, if it has got so far that
-        it does not know the batch again; then only the offset is not known any more.
-        """
-        if error_code == OutOfOrderSequenceError.code:
-            return self._sequences is not None and batch.queue.sequences.is_overtaken(batch)
-        return error_code in (NONE, DuplicateSequenceError.code)
-
     def _reevaluate(self, batches: Iterable[ProducerBatch], now_ms: float) -> None:
         self._accumulator.reevaluate((batch.queue for batch in batches), now_ms)
 
@@ -182,12 +175,19 @@ class BatchOutcomes:
     def _may_retry(self, batch: ProducerBatch, error: KafkaError, now_ms: float) -> bool:
         if isinstance(error, Cancelled):  # the producer is closing
             return False
-        about_numbers = isinstance(error, OutOfOrderSequenceError | UnknownProducerIdError)
         return (
-            (error.retriable or (about_numbers and self._sequences is not None))
+            (error.retriable or self._can_renumber(batch, error))
             and batch.attempts < self._rules.retries
             and now_ms < batch.created_ms + self._rules.delivery_timeout_ms
         )
+
+    def _can_renumber(self, batch: ProducerBatch, error: KafkaError) -> bool:
+        """Whether an error about numbers passes when the batch, or what precedes it, is sent."""
+        if self._sequences is None:
+            return False
+        if isinstance(error, OutOfOrderSequenceError):
+            return not batch.queue.sequences.is_overtaken(batch)
+        return isinstance(error, UnknownProducerIdError)
 
     def _retry(self, batch: ProducerBatch, error: KafkaError, now_ms: float) -> None:
         pause_ms = self._rules.backoff.backoff_ms(batch.attempts)

@@ -102,7 +102,11 @@ class PartitionSequences:
         return batch.number == self.last_acked + 1
 
     def is_overtaken(self, batch: ProducerBatch) -> bool:
-        """Whether a later batch is written: then this one is, for they are taken in order."""
+        """Whether a later batch is written: this one's number will not be taken any more.
+
+        Usually because it is written too, and too long ago for the broker to know it again; but
+        a broker that has forgotten the producer takes a later batch without an earlier one.
+        """
         return batch.number is not None and batch.number <= self.last_acked
 
     def is_first_unfinished(self, batch: ProducerBatch) -> bool:

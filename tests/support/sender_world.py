@@ -66,6 +66,7 @@ class SenderWorld:
         self.connections = {1: Connection(), 2: Connection()}
         self.batch_bytes_max = 10**9
         self.futures = []  # (partition, value, future), in the order of sending
+        self.sent_ms = {}  # by value
         self.pool = BufferPool(
             memory,
             batch_size,
@@ -129,6 +130,7 @@ class SenderWorld:
         result, index = self.accumulator.append(topic, partition, 1000, key, value, (), 0)
         future = FutureRecordMetadata(result, index, 1000, (-1, len(value), -1))
         self.futures.append((result.topic_partition.partition, value, future))
+        self.sent_ms[value] = self.clock.monotonic_ms()
         return future
 
     def poll(self):
@@ -230,6 +232,21 @@ class SenderWorld:
                     assert value in self.values(partition), "an acked record is lost"
             elif future.failed():
                 assert isinstance(future.exception, KafkaError)
+
+    def settle_and_check_progress(self, age_ms_max):
+        """On a healthy cluster, whatever was sent lately arrives: nothing is stuck."""
+        self.batch_bytes_max = 10**9
+        for connection in self.connections.values():
+            connection.is_ready = True
+        now_ms = self.clock.monotonic_ms()
+        young = [
+            future
+            for _, value, future in self.futures
+            if not future.is_done and now_ms - self.sent_ms[value] < age_ms_max
+        ]
+        self.settle()
+        stuck = [future for future in young if isinstance(future.exception, KafkaTimeoutError)]
+        assert not stuck, f"a healthy cluster did not get {stuck}"
 
     def check_memory(self):
         """With nothing under way, all memory is back."""

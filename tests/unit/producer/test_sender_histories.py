@@ -37,6 +37,7 @@ class SenderHistory(RuleBasedStateMachine):
             codec=codec,
             batch_size=800,
             memory=5000,
+            delivery_timeout_ms=5_000,
             **self.options,
         )
         self.count = 0
@@ -66,7 +67,7 @@ class SenderHistory(RuleBasedStateMachine):
     def poll(self):
         self.world.poll()
 
-    @rule(ms=st.sampled_from([1, 5, 20, 200, 700]))
+    @rule(ms=st.sampled_from([1, 5, 20, 200, 3_000]))
     def time_passes(self, ms):
         self.world.clock.advance(ms)
         self.world.poll()
@@ -131,9 +132,7 @@ class SenderHistory(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "world"):
             return
-        for connection in self.world.connections.values():
-            connection.is_ready = True
-        self.world.settle()
+        self.world.settle_and_check_progress(age_ms_max=2_000)
         self.world.check_delivery(in_order=self.in_order, once=self.once)
         for connection in self.world.connections.values():
             assert not connection.requests
