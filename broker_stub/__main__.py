@@ -1,4 +1,4 @@
-"""`python -m broker_stub`: the broker as a server of its own.
+"""`broker-stub`, or `python -m broker_stub`: the broker as a server of its own.
 
 One line on standard output once it serves; SIGTERM or SIGINT stop it cleanly.
 """
@@ -18,20 +18,45 @@ from pyclient.errors import KafkaError
 _DEFAULT_PORT = 9092
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
+_DESCRIPTION = """\
+A one-node Kafka broker: real storage in Kafka's own format, any Kafka client.
+
+It prints one line once it serves, and stops cleanly on SIGTERM or Ctrl-C. After a
+crash the next start repairs what was cut off; nothing that was acknowledged is lost.
+"""
+
+_EPILOG = """\
+examples (`broker-stub` and `python -m broker_stub` are the same):
+  broker-stub                          a broker for the moment, on port 9092
+  broker-stub --port 0                 on a free port, which it prints
+  broker-stub --data-dir ./data        one that keeps its data
+  broker-stub --properties server.properties --config num.partitions=3
+  broker-stub --config listeners=PLAINTEXT://:9092 \\
+      --config advertised.listeners=PLAINTEXT://kafka.test:9092
+                                       one for other machines, too
+
+Options have Kafka's names and meanings: --list-options shows those with an effect here.
+Apache Kafka's others are accepted and named in a warning; an unknown one is an error.
+What of Kafka this broker leaves out is in SKIPPED.md, in the package's folder.
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a broker until it is told to stop; the exit code."""
     parsed = _parser().parse_args(arguments)
+    if parsed.list_options:
+        print(_listed_options())
+        return 0
     # Held back before any thread starts, so that no thread but this one gets them, and only
     # where it waits for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     try:
-        broker = Broker(parsed.data_dir, parsed.port, _options(parsed), host=parsed.host)
+        broker = _broker(parsed)
         broker.start()
     except (KafkaError, OSError) as error:
         print(f"broker_stub: {_reason(error)}", file=sys.stderr)
         return 1
-    print(f"broker_stub listening on {broker.bootstrap_servers}", flush=True)
+    print(f"broker_stub listening on {', '.join(broker.listeners.values())}", flush=True)
     signal.sigwait(_STOP_SIGNALS)
     # A second one, while the broker stops, ends it the hard way.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
@@ -39,16 +64,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options(parsed: argparse.Namespace) -> dict[str, object]:
+def _broker(parsed: argparse.Namespace) -> Broker:
     options: dict[str, object] = {}
     if parsed.properties is not None:
         options.update(read_properties(parsed.properties))
     options.update(parsed.config)
-    return options
+    port = parsed.port
+    if port is None:
+        port = 0 if "listeners" in options else _DEFAULT_PORT
+    return Broker(parsed.data_dir, port, options, host=parsed.host, keep_requests=False)
 
 
 def _reason(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def _listed_options() -> str:
+    from broker_stub.broker_keys import BROKER_DEFINITION
+    from broker_stub.config_entries import as_text
+
+    lines = []
+    for name, row in sorted(BROKER_DEFINITION.keys.items()):
+        lines += [f"{name} ({row.allowed()})", f"    {row.doc}"]
+        if row.default not in (None, []):
+            lines[-1] += f" Default: {as_text(row.default)}"
+    return "\n".join(lines)
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -58,23 +98,27 @@ def _option(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535 are")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
+    prog = "broker-stub" if Path(sys.argv[0]).name == "broker-stub" else "python -m broker_stub"
     parser = argparse.ArgumentParser(
-        prog="python -m broker_stub",
-        description="A one-node Kafka broker. It prints one line once it serves, and stops "
-        "cleanly on SIGTERM or Ctrl-C.",
-        epilog="Example: python -m broker_stub --data-dir ./data --config num.partitions=3",
+        prog=prog,
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--port",
-        type=int,
-        default=_DEFAULT_PORT,
-        help="port to serve on; 0 takes a free one (default: %(default)s)",
+        type=_port,
+        help=f"port to serve on; 0 takes a free one (default: {_DEFAULT_PORT})",
     )
     parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="address to listen on and to give to clients (default: %(default)s)",
+        "--host", help="address to listen on and to give to clients (default: 127.0.0.1)"
     )
     parser.add_argument(
         "--data-dir",
@@ -96,6 +140,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="a file of such options; those given by --config go before it",
+    )
+    parser.add_argument(
+        "--list-options",
+        action="store_true",
+        help="show every option with what it takes, means and is by default, and end",
     )
     return parser
 

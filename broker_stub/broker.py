@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Event, Lock
 from types import TracebackType
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from broker_stub.background import run
 from broker_stub.config import BrokerConfig
+from broker_stub.listeners import DEFAULT_HOST, LISTENERS, Listener, configured_listeners
 from broker_stub.log.background import BackgroundThread
-from broker_stub.metadata.image import Endpoint
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
 from broker_stub.server import Server
 from broker_stub.testing.request_log import RequestLog
 from pyclient.clock import Clock, ManualClock, SystemClock
 from pyclient.entropy import Entropy
-from pyclient.errors import BrokerResponseError, IllegalStateError
+from pyclient.errors import BrokerResponseError, IllegalStateError, KafkaConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Created: TypeAlias = PlannedTopic | BrokerResponseError
 
-# An address, not a name: some clients resolve localhost to ::1 and find nobody there.
-_HOST = "127.0.0.1"
-_LISTENER = "PLAINTEXT"
 # How soon a caller notices that the broker it waits for was stopped by another thread.
 _LOOK_AGAIN_SECONDS = 1.0
 
@@ -58,16 +55,19 @@ class Broker:
         config: Mapping[str, object] | None = None,
         clock: Clock | None = None,
         *,
-        host: str = _HOST,
+        host: str | None = None,
+        keep_requests: bool = True,
     ) -> None:
         """Prepare a broker; `start` or a `with` block runs it.
 
         Args:
-            data_dir: where the data is, and stays.
+            data_dir: where the data is, and stays; or name folders by `log.dirs`.
             port: the port to serve on; 0 takes a free one, and keeps it over restarts.
             config: options by Kafka's names (`{"num.partitions": 3}`).
             clock: the time; the machine's own by default.
-            host: the address to listen on and to give to clients.
+            host: the address to listen on and to give to clients, 127.0.0.1 by default; for more
+                than that there are `listeners` and `advertised.listeners`.
+            keep_requests: whether `requests` looks at what comes in, which costs a little.
 
         Raises:
             KafkaConfigurationError: an option is unknown, or has a value that is not allowed.
@@ -75,30 +75,37 @@ class Broker:
         self._config = BrokerConfig(config)
         self._clock = clock or SystemClock()
         self._entropy = Entropy()
-        self._data_dir = None if data_dir is None else os.fspath(data_dir)
+        self._log_dirs = _log_dirs(self._config, data_dir)
         self._temporary: str | None = None
-        self._endpoint = Endpoint(_LISTENER, host, port)
+        self._listeners = _listeners(self._config, host, port)
         self._run: _Run | None = None
         self.requests = RequestLog()
+        self._keep_requests = keep_requests
         self._faults: Faults | None = None
         self._faults_lock = Lock()  # guards the first use of `faults`
 
     @property
     def port(self) -> int:
-        """The port it serves on; known from the first start on."""
-        return self._endpoint.port
+        """The port it serves on, of the first listener; known from the first start on."""
+        return self._listeners[0].port
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address for clients, as in `127.0.0.1:9092`."""
-        return f"{self._endpoint.host}:{self._endpoint.port}"
+        """The address for clients, of the first listener, as in `127.0.0.1:9092`."""
+        return next(iter(self.listeners.values()))
+
+    @property
+    def listeners(self) -> dict[str, str]:
+        """The address for clients of every listener, by its name."""
+        endpoints = [one.endpoint for one in self._listeners]
+        return {one.listener: f"{_bracketed(one.host)}:{one.port}" for one in endpoints}
 
     @property
     def data_dir(self) -> Path | None:
-        """Where the data is; a temporary folder from the first start on, if none was given."""
+        """Where the data is, the first folder of several; a temporary one if none was given."""
         from pathlib import Path
 
-        folder = self._data_dir or self._temporary
+        folder = self._log_dirs[0] if self._log_dirs else self._temporary
         return None if folder is None else Path(folder)
 
     @property
@@ -132,14 +139,13 @@ class Broker:
         """
         if self._run is not None:
             raise IllegalStateError("the broker runs already")
-        if self._data_dir is None and self._temporary is None:
+        if not self._log_dirs and self._temporary is None:
             self._temporary = self._make_temporary_folder()
-        folder = self._data_dir or self._temporary
-        assert folder is not None
+        folders = self._log_dirs if self._temporary is None else [self._temporary]
         self._run = _Run(
-            self._config, folder, self._clock, self._entropy, self._endpoint, self._intercept
+            self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
         )
-        self._endpoint = self._run.endpoint
+        self._listeners = self._run.listeners
         atexit.register(self.stop)
         return self
 
@@ -200,7 +206,8 @@ class Broker:
             raise result
 
     def _intercept(self, node: Node) -> None:
-        node.dispatcher.interceptors.append(self.requests)
+        if self._keep_requests:
+            node.dispatcher.interceptors.append(self.requests)
         if self._faults is not None:
             self._inject_faults(node)
 
@@ -235,18 +242,18 @@ class _Run:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: str,
+        log_dirs: Sequence[str],
         clock: Clock,
         entropy: Entropy,
-        endpoint: Endpoint,
+        listeners: Sequence[Listener],
         prepare: Callable[[Node], None],
     ) -> None:
         self._clock = clock
         self._server = Server(clock)
         try:
-            (self.endpoint,) = self._server.listen([endpoint])
-            self._node = Node(config, data_dir, clock=clock, entropy=entropy, background=self)
-            self._node.open([self.endpoint])
+            self.listeners = self._server.listen(listeners)
+            self._node = Node(config, log_dirs, clock=clock, entropy=entropy, background=self)
+            self._node.open([one.endpoint for one in self.listeners])
             prepare(self._node)
         except BaseException:
             self._server.stop()
@@ -313,6 +320,34 @@ class _Run:
     def _on_clock_advanced(self) -> None:
         self._server.wake()
         self._background.wake()
+
+
+def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:
+    if config[LISTENERS] is not None and (host is not None or port):
+        raise KafkaConfigurationError(
+            f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
+        )
+    return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
+
+
+def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> list[str]:
+    """The folders that the data is in; none for a temporary one."""
+    for option in ("log.dirs", "log.dir"):
+        folders: list[str] | None = config[option]
+        if folders is None:
+            continue
+        if data_dir is not None:
+            raise KafkaConfigurationError(
+                f"give either a data folder or {option}: they are the same", key=option
+            )
+        if len(set(folders)) < len(folders):
+            raise KafkaConfigurationError(f"{option} has a folder twice", key=option, value=folders)
+        return [os.path.abspath(folder) for folder in folders]
+    return [] if data_dir is None else [os.fspath(data_dir)]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _text(value: object) -> str | None:

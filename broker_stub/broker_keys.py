@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
-from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, one_of
+from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, not_empty, one_of
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
@@ -30,12 +30,31 @@ COMPRESSION_TYPE: Final = ConfigKey(
     one_of("producer"),
     "The codec that batches are kept in: always the producer's own here.",
 )
-TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, COMPRESSION_TYPE)
+# Accepted as far as they say how it is anyway: programs name them to be on the safe side.
+_AS_IT_IS: Final = (
+    ConfigKey(
+        "preallocate", bool, False, one_of(False), "Segments take room as they grow, never before."
+    ),
+    ConfigKey(
+        "segment.jitter.ms", int, 0, one_of(0), "Segments are closed when they are due, not around."
+    ),
+    ConfigKey(
+        "unclean.leader.election.enable",
+        bool,
+        False,
+        one_of(False),
+        "A replica that is not in sync never becomes the leader.",
+    ),
+)
+TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, COMPRESSION_TYPE, *_AS_IT_IS)
 TOPIC_DEFINITION: Final = ConfigDefinition("topic", TOPIC_ROWS)
 TOPIC_SYNONYMS: Final[Mapping[str, str]] = {
     **SERVER_SYNONYMS,
     MIN_INSYNC_REPLICAS.name: MIN_INSYNC_REPLICAS.name,
     COMPRESSION_TYPE.name: COMPRESSION_TYPE.name,
+    "preallocate": "log.preallocate",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 
 # Times that Kafka also takes in larger units; the finest one that is given counts.
@@ -62,6 +81,13 @@ BROKER_ROWS: Final = (
     ConfigKey(
         "node.id", int, 1, at_least(0), "The number of this broker in its cluster.", ("broker.id",)
     ),
+    ConfigKey(
+        "advertised.listeners",
+        list,
+        None,
+        not_empty(),
+        "The addresses given to clients, as NAME://host:port; where it listens if not set.",
+    ),
     ConfigKey("broker.rack", str, None, None, "The rack that this broker stands in."),
     ConfigKey(
         "auto.create.topics.enable",
@@ -69,6 +95,20 @@ BROKER_ROWS: Final = (
         True,
         None,
         "Whether a topic that a client asks for is created if there is none.",
+    ),
+    ConfigKey(
+        "connections.max.idle.ms",
+        int,
+        600_000,
+        at_least(-1),
+        "How long a connection may be silent before it is closed; -1: for ever.",
+    ),
+    ConfigKey(
+        "controller.listener.names",
+        list,
+        [],
+        None,
+        "Listeners that are not opened: the controller has no port of its own here.",
     ),
     ConfigKey(
         "default.replication.factor",
@@ -107,6 +147,28 @@ BROKER_ROWS: Final = (
         "The shortest session timeout that a member may ask for.",
     ),
     ConfigKey(
+        "listener.security.protocol.map",
+        str,
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        None,
+        "What each listener speaks, as NAME:PROTOCOL; only PLAINTEXT is served so far.",
+    ),
+    ConfigKey(
+        "listeners",
+        list,
+        None,
+        not_empty(),
+        "Where to listen, as NAME://host:port; an empty host is every address of the machine.",
+    ),
+    ConfigKey("log.dir", list, None, not_empty(), "The folder to keep data in, or several."),
+    ConfigKey(
+        "log.dirs",
+        list,
+        None,
+        not_empty(),
+        "The folders to keep data in; partitions are spread over them. log.dir if not set.",
+    ),
+    ConfigKey(
         "log.retention.check.interval.ms",
         int,
         300_000,
@@ -140,6 +202,13 @@ BROKER_ROWS: Final = (
         1000,
         at_least(0),
         "How many fetch sessions are kept; clients beyond that send full requests.",
+    ),
+    ConfigKey(
+        "max.request.partition.size.limit",
+        int,
+        2000,
+        at_least(1),
+        "How many partitions one response to DescribeTopicPartitions shows at most.",
     ),
     ConfigKey(
         "num.partitions", int, 1, at_least(1), "How many partitions a topic gets that does not say."

@@ -18,7 +18,7 @@ from broker_stub.broker_keys import (
     TOPIC_SYNONYMS,
 )
 from broker_stub.log.log_config import LogConfig
-from pyclient.config.definition import Config, ConfigDefinition
+from pyclient.config.definition import Config, ConfigDefinition, dotted
 from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
 
 DYNAMIC_NAMES: Final = frozenset(TOPIC_SYNONYMS.values())
@@ -34,12 +34,12 @@ class BrokerConfig:
     """
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
-        """Parse options by Kafka's names.
+        """Parse options by Kafka's names; those without an effect here are named in a warning.
 
         Raises:
             KafkaConfigurationError: an option is unknown or has a value that is not allowed.
         """
-        self._config: Config = BROKER_DEFINITION.parse(options or {})
+        self._config: Config = BROKER_DEFINITION.parse(_effective(options or {}))
         self._ignored: set[tuple[str, str]] = set()
         self.dynamic_broker: Mapping[str, str] = {}
         self.dynamic_default: Mapping[str, str] = {}
@@ -132,6 +132,19 @@ class BrokerConfig:
             if value is not None:
                 return value if value < 0 else value * unit_ms
         raise AssertionError(f"{name} has no default in any unit")
+
+
+def _effective(options: Mapping[str, object]) -> dict[str, object]:
+    """The options without those of Apache Kafka that mean nothing here."""
+    unfamiliar = [name for name in options if not BROKER_DEFINITION.knows(name)]
+    if not unfamiliar:
+        return dict(options)
+    from broker_stub.kafka_keys import is_known_to_kafka  # seldom needed
+
+    idle = [name for name in unfamiliar if is_known_to_kafka(dotted(name))]
+    if idle:
+        diagnostics.warn("options without an effect here: %s", ", ".join(sorted(idle)))
+    return {name: value for name, value in options.items() if name not in idle}
 
 
 def _checked(definition: ConfigDefinition, configs: Mapping[str, str | None]) -> dict[str, str]:

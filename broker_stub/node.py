@@ -48,7 +48,7 @@ class Node:
     def __init__(
         self,
         config: BrokerConfig,
-        data_dir: str,
+        log_dirs: Sequence[str],
         *,
         clock: Clock,
         entropy: Entropy,
@@ -69,7 +69,7 @@ class Node:
         )
         self.dispatcher = Dispatcher(self)
         self.logs = LogManager(
-            [data_dir],
+            log_dirs,
             clock=clock,
             entropy=entropy,
             node_id=self.node_id,
@@ -96,7 +96,7 @@ class Node:
         self._set_dynamic_config()
         self.controller = Controller(
             node_id=self.node_id,
-            directory_id=next(iter(self.logs.directory_ids.values())),
+            directory_ids=list(self.logs.directory_ids.values()),
             config=self.config,
             image=self.image,
             log=metadata_log,

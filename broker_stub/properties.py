@@ -1,10 +1,20 @@
-"""Files in the style of Kafka's `server.properties`: one `key=value` a line."""
+"""Files in the style of Kafka's `server.properties`, as Java reads them: one `key=value` a line.
+
+A colon will do as well; a backslash at the end joins the next line, and anywhere else takes the
+meaning from the character behind it.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 
 from pyclient.errors import KafkaConfigurationError
+
+_SEPARATOR: Final = re.compile(r"\s*(?<!\\)[=:]\s*")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -31,16 +41,25 @@ def parse_property(line: str) -> tuple[str, str]:
     """Split `key=value`.
 
     Raises:
-        ValueError: there is no key or no equals sign.
+        ValueError: there is no key or no separator.
     """
-    key, separator, value = line.partition("=")
-    if not separator or not key.strip():
+    found = _SEPARATOR.search(line)
+    key = "" if found is None else line[: found.start()].strip()
+    if found is None or not key:
         raise ValueError(f"{line!r} is not of the form key=value")
-    return key.strip(), value.strip()
+    return _unescaped(key), _unescaped(line[found.end() :].rstrip())
+
+
+def _unescaped(text: str) -> str:
+    def character(escape: re.Match[str]) -> str:
+        code = escape[1]
+        return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROL.get(code, code)
+
+    return _ESCAPE.sub(character, text)
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines without comments and blank ones; a backslash at the end joins the next."""
+    """Lines without comments and blank ones, joined where one ends in a backslash."""
     lines: list[tuple[int, str]] = []
     pending: tuple[int, str] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
@@ -48,8 +67,9 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
         if pending is None and (not line or line[0] in "#!"):
             continue
         start, before = pending or (number, "")
-        if line.endswith("\\"):
-            pending = (start, before + line[:-1].rstrip())
+        slashes = len(line) - len(line.rstrip("\\"))
+        if slashes % 2:
+            pending = (start, before + line[:-1])
             continue
         lines.append((start, before + line))
         pending = None

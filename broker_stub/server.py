@@ -1,15 +1,12 @@
 """The sockets of a broker: one selector loop, one thread, and nothing of Kafka's APIs.
 
-Per connection requests are carried out one after another, in order; a parked one holds up those
-behind it and nobody else. The next request is taken up when the answers before it are nearly
-written, so a slow reader costs one response of memory, not a queue of them. File ranges go out
-by sendfile. The loop sleeps until a socket, a timer or another thread wakes it.
+It listens, accepts, and tells connections when they can read or write; one that is silent for
+too long is closed. The loop sleeps until a socket, a timer or another thread wakes it.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 import selectors
 import socket
 from collections import deque
@@ -19,173 +16,29 @@ from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
-from broker_stub.log.file_slice import FileSlice
-from broker_stub.receive_buffer import BufferPool, ReceiveBuffer
-from broker_stub.request import ConnectionContext, Parked, Reply
+from broker_stub.connection import Connection
+from broker_stub.purgatory import Timers
+from broker_stub.receive_buffer import BufferPool
+from broker_stub.request import ConnectionContext
 from pyclient.clock import Clock, ManualClock
 from pyclient.errors import ProtocolError
-from pyclient.protocol.primitives import Part, part_length
 
 if TYPE_CHECKING:
-    from broker_stub.metadata.image import Endpoint
+    from broker_stub.listeners import Listener
     from broker_stub.node import Node
 
 _READ: Final = selectors.EVENT_READ
 _WRITE: Final = selectors.EVENT_WRITE
-# Answers beyond this wait in the request, not in memory.
-_OUTPUT_MAX: Final = 1 << 20
-# A connection writes so much before the others get their turn.
-_WRITE_TURN: Final = 4 << 20
 _ACCEPT_TURN: Final = 64
-_IOV_MAX: Final = 64
 _BACKLOG: Final = 1024
 # Out of descriptors: accepting again at once would only fail again.
 _ACCEPT_PAUSE_MS: Final = 100
-_MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
+# Silent connections are not looked for more often than this.
+_IDLE_CHECK_MS: Final = 100
 
 
 class PortInUseError(OSError):
     """Another process listens on the port already."""
-
-
-class Connection:
-    """One client's socket: bytes in, frames to the node, answers out."""
-
-    def __init__(self, server: Server, sock: socket.socket, context: ConnectionContext) -> None:
-        self.sock = sock
-        self.interest = 0
-        self.closed = False
-        self._server = server
-        self._context = context
-        self._input = ReceiveBuffer(server.buffers, server.frame_limit)
-        self._output: deque[Part] = deque()
-        self._output_bytes = 0
-        self._file_sent = 0  # of the file range at the head of the output
-        self._parked: Parked[Reply] | None = None
-        self._hang_up = False
-
-    def on_readable(self) -> None:
-        """Receive once, and carry out what is complete."""
-        try:
-            count = self.sock.recv_into(self._input.room())
-        except BlockingIOError:
-            self._input.release()
-            return
-        if count == 0:
-            self.close()
-            return
-        self._input.received(count)
-        self.advance()
-
-    def advance(self) -> None:
-        """Carry out requests until one is parked, none is left, or the answers pile up."""
-        while True:
-            while self._may_take_up_next():
-                frame = self._input.next_frame()
-                if frame is None:
-                    break
-                self._take(self._server.node.handle(frame, self._context))
-            self._input.release()
-            progressed = self._write()
-            if self.closed or not progressed or not self._may_take_up_next():
-                break
-        if not self.closed:
-            self._show_interest()
-
-    def _may_take_up_next(self) -> bool:
-        return self._parked is None and not self._hang_up and self._output_bytes < _OUTPUT_MAX
-
-    def _take(self, reply: Reply | Parked[Reply]) -> None:
-        if isinstance(reply, Parked):
-            self._parked = reply
-            reply.deliver_to(self._on_answered)
-        else:
-            self._queue(reply)
-
-    def _on_answered(self, reply: Reply) -> None:
-        # Called from within whatever answered: only queue here, and let the loop do the rest.
-        self._parked = None
-        self._queue(reply)
-        self._server.advance_later(self)
-
-    def _queue(self, reply: Reply) -> None:
-        self._output.extend(reply.parts)
-        self._output_bytes += sum(map(part_length, reply.parts))
-        self._hang_up = reply.close
-
-    def _write(self) -> bool:
-        """Write until the socket takes no more, or the turn is over; whether any was written."""
-        budget = _WRITE_TURN
-        output = self._output
-        try:
-            while output and budget > 0:
-                head = output[0]
-                if isinstance(head, FileSlice):
-                    sent = self._send_file(head)
-                else:
-                    sent = self._send_buffers()
-                budget -= sent
-                self._output_bytes -= sent
-        except BlockingIOError:
-            pass  # the rest when the socket is writable again
-        if self._hang_up and not output:
-            self.close()
-        return budget < _WRITE_TURN
-
-    def _send_file(self, piece: FileSlice) -> int:
-        left = piece.nbytes - self._file_sent
-        sent = os.sendfile(self.sock.fileno(), piece.fd, piece.position + self._file_sent, left)
-        if sent == 0:
-            raise ConnectionAbortedError("a segment is shorter than what was promised of it")
-        if sent == left:
-            self._file_sent = 0
-            self._output.popleft()
-        else:
-            self._file_sent += sent
-        return sent
-
-    def _send_buffers(self) -> int:
-        """Send the buffers at the head of the output in one call."""
-        buffers: list[bytes | bytearray | memoryview] = []
-        more = 0
-        for part in self._output:
-            if isinstance(part, FileSlice):
-                more = _MSG_MORE  # the file range follows at once: no packet for the head alone
-                break
-            if len(buffers) == _IOV_MAX:
-                break
-            buffers.append(part)  # type: ignore[arg-type]
-        sent = self.sock.sendmsg(buffers, [], more)
-        left = sent
-        for buffer in buffers:
-            self._output.popleft()
-            size = part_length(buffer)
-            if left < size:
-                self._output.appendleft(memoryview(buffer)[left:])
-                break
-            left -= size
-        return sent
-
-    def _show_interest(self) -> None:
-        # While a request waits, reading goes on as far as the buffer reaches: the end of the
-        # connection is seen, and a client that sends on and on is not.
-        blocked = not self._may_take_up_next()
-        wanted = 0 if self._hang_up or (blocked and not self._input.has_room) else _READ
-        if self._output:
-            wanted |= _WRITE
-        self._server.watch(self, wanted)
-
-    def close(self) -> None:
-        """Hang up now; what is not written yet is lost."""
-        if self.closed:
-            return
-        self.closed = True
-        self._server.forget(self)
-        self.sock.close()
-        self._input.discard()
-        self._output.clear()
-        if self._parked is not None:
-            self._parked.abandon()
 
 
 class Server:
@@ -195,7 +48,11 @@ class Server:
         self.node: Node
         self.buffers = BufferPool()
         self.frame_limit = 0
+        self.now_ms = clock.monotonic_ms()  # as of the last time that the loop woke up
         self._clock = clock
+        self._max_idle_ms = -1
+        self._timers = Timers(clock)  # about connections; the node has its own
+        self._looks_for_idle = False
         self._selector = selectors.DefaultSelector()
         self._listeners: dict[socket.socket, str] = {}
         self._connections: set[Connection] = set()
@@ -209,24 +66,26 @@ class Server:
         self._thread: Thread | None = None
         self._stopping = False
 
-    def listen(self, endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-        """Bind the endpoints; port 0 becomes a free one. Clients wait until `start`.
+    def listen(self, listeners: Sequence[Listener]) -> list[Listener]:
+        """Bind the listeners; port 0 becomes a free one. Clients wait until `start`.
 
         Raises:
             PortInUseError: another process has the port.
+            OSError: there is no such address, or it may not be listened on.
         """
         bound = []
-        for endpoint in endpoints:
-            sock = _listening_socket(endpoint)
-            self._listeners[sock] = endpoint.listener
+        for listener in listeners:
+            sock = _listening_socket(listener)
+            self._listeners[sock] = listener.name
             self._watch_listener(sock)
-            bound.append(endpoint._replace(port=sock.getsockname()[1]))
+            bound.append(listener._replace(port=sock.getsockname()[1]))
         return bound
 
     def start(self, node: Node) -> None:
         """Serve the node, on a thread of its own."""
         self.node = node
         self.frame_limit = node.config["socket.request.max.bytes"]
+        self._max_idle_ms = node.config["connections.max.idle.ms"]
         self._thread = Thread(target=self._run, name=f"broker-{node.node_id}", daemon=True)
         self._thread.start()
 
@@ -281,10 +140,13 @@ class Server:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                for key, events in self._selector.select(self._timeout()):
+                ready = self._selector.select(self._timeout())
+                self.now_ms = self._clock.monotonic_ms()
+                for key, events in ready:
                     self._dispatch(key.data, events)
                 self._guard(self._run_calls)
                 self._guard(self.node.timers.fire)
+                self._guard(self._timers.fire)
                 while self._ready:
                     connection = self._ready.popleft()
                     if not connection.closed:
@@ -295,7 +157,8 @@ class Server:
     def _timeout(self) -> float | None:
         if self._calls or self._ready:
             return 0
-        deadline_ms = self.node.timers.next_deadline_ms()
+        deadlines_ms = (self.node.timers.next_deadline_ms(), self._timers.next_deadline_ms())
+        deadline_ms = min((one for one in deadlines_ms if one is not None), default=None)
         if deadline_ms is None:
             return None
         left_ms = deadline_ms - self._clock.monotonic_ms()
@@ -361,7 +224,7 @@ class Server:
     def _pause_accepting(self, listening: socket.socket, error: OSError) -> None:
         diagnostics.warn("can't accept connections for a moment: %s", error)
         self._selector.unregister(listening)
-        self.node.timers.after(_ACCEPT_PAUSE_MS, lambda: self._watch_listener(listening))
+        self._timers.after(_ACCEPT_PAUSE_MS, lambda: self._watch_listener(listening))
 
     def _greet(self, sock: socket.socket, address: tuple[str, int], listener: str) -> None:
         sock.setblocking(False)
@@ -374,6 +237,25 @@ class Server:
         connection = Connection(self, sock, context)
         self._connections.add(connection)
         self.watch(connection, _READ)
+        if not self._looks_for_idle and self._max_idle_ms >= 0:
+            self._looks_for_idle = True
+            self._timers.after(self._max_idle_ms, self._close_idle)
+
+    def _close_idle(self) -> None:
+        """Hang up on who has been silent for too long, and come back for the next who may be."""
+        silent_since_ms = self.now_ms - self._max_idle_ms
+        oldest_ms = self.now_ms
+        for connection in list(self._connections):
+            if connection.is_waiting:
+                continue
+            if connection.active_at_ms <= silent_since_ms:
+                connection.close()
+            else:
+                oldest_ms = min(oldest_ms, connection.active_at_ms)
+        self._looks_for_idle = bool(self._connections)
+        if self._looks_for_idle:
+            delay_ms = max(oldest_ms - silent_since_ms, _IDLE_CHECK_MS)
+            self._timers.after(delay_ms, self._close_idle)
 
     def _close(self) -> None:
         for connection in list(self._connections):
@@ -385,21 +267,24 @@ class Server:
         self._wake_sender.close()
 
 
-def _listening_socket(endpoint: Endpoint) -> socket.socket:
-    family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
+def _listening_socket(listener: Listener) -> socket.socket:
+    host, port = listener.host, listener.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         # Without it a restart on the same port waits for the old connections to time out.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((endpoint.host, endpoint.port))
+        sock.bind((host, port))
         sock.listen(_BACKLOG)
         sock.setblocking(False)
     except OSError as error:
         sock.close()
+        where = host or "every address"
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(
-                errno.EADDRINUSE,
-                f"port {endpoint.port} on {endpoint.host} is in use by another process",
+                errno.EADDRINUSE, f"port {port} on {where} is in use by another process"
             ) from None
-        raise
+        raise OSError(
+            error.errno, f"can't listen on port {port} of {where}: {error.strerror}"
+        ) from None
     return sock

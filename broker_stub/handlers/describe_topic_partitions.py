@@ -1,9 +1,9 @@
 """DescribeTopicPartitions (API key 75), version 0.
 
 Topics in the order of their names, a page at a time: at most `response_partition_limit`
-partitions, and 2,000 whatever is asked for; the cursor of a response starts the next page. No
-names ask for all topics. KIP-966's eligible leader replicas are always none: every replica of one
-node is in sync.
+partitions, and `max.request.partition.size.limit` whatever is asked for; the cursor of a response
+starts the next page. No names ask for all topics. KIP-966's eligible leader replicas are always
+none: every replica of one node is in sync.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyclient.protocol.messages.describe_topic_partitions import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_PAGE_MAX: Final = 2000  # Kafka's max.request.partition.size.limit
+_PAGE_MAX: Final = "max.request.partition.size.limit"
 
 
 def handle(
@@ -41,7 +41,7 @@ def handle(
 ) -> DescribeTopicPartitionsResponse:
     """Describe the topics of one page."""
     response = DescribeTopicPartitionsResponse()
-    room = max(1, min(request.response_partition_limit, _PAGE_MAX))
+    room = max(1, min(request.response_partition_limit, node.config[_PAGE_MAX]))
     for name in _names(node, request):
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)

@@ -39,7 +39,7 @@ from pyclient.protocol.messages.metadata_records import (
     RegisterBrokerRecord,
     RemoveTopicRecord,
 )
-from pyclient.protocol.primitives import Uuid
+from pyclient.protocol.primitives import ZERO_UUID, Uuid
 from pyclient.protocol.schema import Message
 
 PRODUCER_ID_BLOCK: Final = 1000
@@ -60,7 +60,7 @@ class Controller:
         self,
         *,
         node_id: int,
-        directory_id: Uuid,
+        directory_ids: Sequence[Uuid],
         config: BrokerConfig,
         image: ClusterImage,
         log: MetadataLog,
@@ -68,7 +68,9 @@ class Controller:
         entropy: Entropy,
     ) -> None:
         self._node_id = node_id
-        self._directory_id = directory_id
+        self._directory_ids = directory_ids
+        # Of several folders one is chosen when the partition's log is made, and found again there.
+        self._directory_id = directory_ids[0] if len(directory_ids) == 1 else ZERO_UUID
         self._config = config
         self._image = image
         self._log = log
@@ -92,7 +94,7 @@ class Controller:
             ],
             rack=rack,
             fenced=False,
-            log_dirs=[self._directory_id],
+            log_dirs=list(self._directory_ids),
         )
         # Not synced: every start registers and elects anew, so nothing is lost with it.
         self._apply(self._log.append([record, *elect_leaders(self._image, self._node_id)]))

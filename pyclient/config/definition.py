@@ -113,6 +113,11 @@ class ConfigDefinition:
         if name in self._by_spelling or name in self.refused:
             raise TypeError(f"{self.owner} has two rows for {name}")
 
+    def knows(self, option: str) -> bool:
+        """Whether there is a row for an option, however it is spelt."""
+        name = dotted(option)
+        return name in self._by_spelling or name in self.refused
+
     def parse(self, options: Mapping[str, object]) -> Config:
         """Check what a program gave, and fill in the defaults.
 

@@ -43,7 +43,7 @@ class NodeHarness:
     def _open(self) -> Node:
         node = Node(
             BrokerConfig(self.config),
-            str(self.folder),
+            [str(self.folder)],
             clock=self.clock,
             entropy=Entropy(7),
             background=InlineBackground(),
