@@ -217,7 +217,7 @@ class ConsumerCore:
             try:
                 self.engine.bootstrap(self.config["bootstrap.timeout.ms"])
             except BaseException:
-                self.engine.close(0)
+                self.engine.close(1000)  # nothing is under way but attempts to connect
                 raise
 
     def subscribed(self) -> None:

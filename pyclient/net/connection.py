@@ -402,7 +402,7 @@ class Connection:
         # a connection which nobody uses does nothing unusual.
         expected = self.last_failure == error or (self.is_ready and not self.is_in_use)
         level = logging.DEBUG if expected else logging.WARNING
-        logger.log(level, "Broker %d: %s", self.broker.node_id, error)
+        logger.log(level, "%s", error)  # which names the address
         self.last_failure = error
 
     def _become(self, state: ConnectionState) -> None:
