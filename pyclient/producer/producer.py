@@ -75,7 +75,7 @@ class KafkaProducer:
             try:
                 self._core.engine.bootstrap(config["bootstrap.timeout.ms"])
             except BaseException:
-                self._core.close(1000)  # nothing is under way but attempts to connect
+                self._core.close(1)  # nothing is under way but attempts to connect
                 raise
 
     def send(
