@@ -5,6 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from broker_stub.log.batch_header import BatchHeader, put_base_offset, put_leader_epoch
+from broker_stub.log.producer_state import RememberedBatch
 
 
 class AppendOrigin(Enum):
@@ -53,3 +54,14 @@ def number_batches(
         position += header.size
         offset = last_offset + 1
     return places
+
+
+def again(batch: RememberedBatch, uses_append_time: bool, log_start_offset: int) -> AppendInfo:
+    """The answer to a retry of a batch that was written before."""
+    return AppendInfo(
+        batch.first_offset,
+        batch.last_offset,
+        batch.timestamp if uses_append_time else -1,
+        log_start_offset,
+        duplicate=True,
+    )

@@ -31,6 +31,13 @@ TOPIC_KEYS: Final = (
         "What happens to old segments: deleted by time and size, compacted by key, or both.",
     ),
     ConfigKey(
+        "delete.retention.ms",
+        int,
+        86_400_000,
+        at_least(0),
+        "How long a compacted topic keeps a tombstone, so that slow readers see the deletion.",
+    ),
+    ConfigKey(
         "file.delete.delay.ms",
         int,
         60_000,
@@ -59,6 +66,13 @@ TOPIC_KEYS: Final = (
         "About how many bytes of records lie between two entries of an index.",
     ),
     ConfigKey(
+        "max.compaction.lag.ms",
+        int,
+        INT64_MAX,
+        at_least(1),
+        "How long a record of a compacted topic may stay uncompacted.",
+    ),
+    ConfigKey(
         "max.message.bytes",
         int,
         1_048_588,
@@ -85,6 +99,20 @@ TOPIC_KEYS: Final = (
         CREATE_TIME,
         one_of(CREATE_TIME, LOG_APPEND_TIME),
         "Whether a record has the time its producer gave it, or that of its append.",
+    ),
+    ConfigKey(
+        "min.cleanable.dirty.ratio",
+        float,
+        0.5,
+        between(0, 1),
+        "How much of a compacted topic's log has to be new before it is compacted again.",
+    ),
+    ConfigKey(
+        "min.compaction.lag.ms",
+        int,
+        0,
+        at_least(0),
+        "How long a record of a compacted topic stays uncompacted at least.",
     ),
     ConfigKey(
         "retention.bytes",
@@ -128,14 +156,18 @@ TOPIC_CONFIG: Final = ConfigDefinition("topic", TOPIC_KEYS)
 
 SERVER_SYNONYMS: Final = {
     "cleanup.policy": "log.cleanup.policy",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
     "flush.messages": "log.flush.interval.messages",
     "flush.ms": "log.flush.interval.ms",
     "index.interval.bytes": "log.index.interval.bytes",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
     "max.message.bytes": "message.max.bytes",
     "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
     "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
     "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
     "retention.bytes": "log.retention.bytes",
     "retention.ms": "log.retention.ms",
     "segment.bytes": "log.segment.bytes",
@@ -149,14 +181,18 @@ class LogConfig(NamedTuple):
     """A topic's values, typed. Immutable: a change at run time is a new one."""
 
     cleanup_policy: frozenset[str]
+    delete_retention_ms: int
     file_delete_delay_ms: int
     flush_messages: int
     flush_ms: int
     index_interval_bytes: int
+    max_compaction_lag_ms: int
     max_message_bytes: int
     message_timestamp_after_max_ms: int
     message_timestamp_before_max_ms: int
     message_timestamp_type: str
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
     retention_bytes: int
     retention_ms: int
     segment_bytes: int
@@ -174,6 +210,13 @@ class LogConfig(NamedTuple):
     def is_compacted(self) -> bool:
         """Whether every record needs a key."""
         return COMPACT in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """How long the active segment takes records: it is never compacted, so not too long."""
+        if self.is_compacted:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
 
     @property
     def uses_append_time(self) -> bool:

@@ -1,7 +1,9 @@
 """The files in a partition's folder, by Kafka's names. No state."""
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from broker_stub.log.indexes import OffsetIndex, TimeIndex
@@ -13,13 +15,10 @@ from broker_stub.log.segment import (
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    Segment,
     file_name,
 )
 from broker_stub.log.transaction_index import TransactionIndex
-from pyclient.errors import KafkaStorageError
-
-CLEANED_SUFFIX: Final = ".cleaned"
-SWAP_SUFFIX: Final = ".swap"
 
 _NAME: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.(?:deleted|cleaned|swap))?")
 
@@ -56,29 +55,45 @@ class FolderFiles(NamedTuple):
     """Paths of files that nothing needs: deleted ones, unfinished ones, indexes without a log."""
 
 
-def list_files(folder: str) -> FolderFiles:
-    """Look through a folder.
+class FoundFile(NamedTuple):
+    """A file of a partition, by what its name says."""
 
-    Raises:
-        KafkaStorageError: a compaction of Apache Kafka was interrupted in it.
-    """
+    offset: int
+    suffix: str
+    ending: str
+    """Empty, or what stands behind the name while a segment comes or goes."""
+    path: str
+
+
+def scan(folder: str) -> Iterator[FoundFile]:
+    """The files that are named after an offset."""
+    for name in os.listdir(folder):
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            offset, suffix, ending = match.groups()
+            yield FoundFile(int(offset), suffix, ending or "", os.path.join(folder, name))
+
+
+def rename_deleted(segment: Segment, *, with_snapshot: bool = True) -> list[str]:
+    """Give a segment's files the names of deleted ones; where they are then."""
+    renamed = segment.rename(DELETED_SUFFIX)
+    snapshot = os.path.join(segment.folder, file_name(segment.base_offset, SNAPSHOT_SUFFIX))
+    if with_snapshot:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(snapshot, snapshot + DELETED_SUFFIX)
+            renamed.append(snapshot + DELETED_SUFFIX)
+    return renamed
+
+
+def list_files(folder: str) -> FolderFiles:
+    """Look through a folder."""
     sizes: dict[tuple[int, str], int] = {}
     leftovers = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            match = _NAME.fullmatch(entry.name)
-            if match is None:
-                continue
-            digits, suffix, transient = match.groups()
-            if transient == SWAP_SUFFIX:
-                raise KafkaStorageError(
-                    f"{entry.path}: a compaction was interrupted here. Start the broker that"
-                    " wrote this folder once more, so that it finishes"
-                )
-            if transient in (DELETED_SUFFIX, CLEANED_SUFFIX):
-                leftovers.append(entry.path)
-            else:
-                sizes[int(digits), suffix] = entry.stat().st_size
+    for found in scan(folder):
+        if found.ending:
+            leftovers.append(found.path)
+        else:
+            sizes[found.offset, found.suffix] = os.stat(found.path).st_size
     bases = sorted(base for base, suffix in sizes if suffix == LOG_SUFFIX)
     leftovers += [
         os.path.join(folder, file_name(base, suffix))

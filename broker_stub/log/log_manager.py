@@ -342,7 +342,7 @@ class LogManager:
                 {
                     key: log.log_start_offset
                     for key, log in kept.items()
-                    if log.log_start_offset > log.first_segment_offset
+                    if log.log_start_offset > _first_offset_on_disk(log)
                 },
             )
 
@@ -361,6 +361,11 @@ def _offsets(log_dir: LogDir, name: str) -> dict[TopicPartition, int]:
     except CorruptCheckpointError as error:
         diagnostics.warn("%s; it counts as empty", error)
         return {}
+
+
+def _first_offset_on_disk(log: PartitionLog) -> int:
+    segments = log.segments
+    return segments[0].base_offset if segments else 0
 
 
 def _partition_of(name: str) -> TopicPartition | None:

@@ -9,17 +9,24 @@ The folder is made by the first append, so ten thousand empty partitions cost no
 import os
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 
-from broker_stub.log.append_info import AppendInfo, AppendOrigin, BatchPlace, number_batches
+from broker_stub.log.append_info import (
+    AppendInfo,
+    AppendOrigin,
+    BatchPlace,
+    again,
+    number_batches,
+)
 from broker_stub.log.batch_validation import validate
 from broker_stub.log.checkpoints import LEADER_EPOCHS
 from broker_stub.log.idempotence import check_producers
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
+from broker_stub.log.log_files import rename_deleted
 from broker_stub.log.log_folder import LogFolder
 from broker_stub.log.open_files import OpenFiles
-from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
+from broker_stub.log.producer_state import ProducerEntry, ProducerState
 from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
@@ -35,6 +42,8 @@ from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatc
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
 
 _NEVER: Final = INT64_MAX
+
+Result = TypeVar("Result")
 
 
 class PartitionLog:
@@ -147,12 +156,6 @@ class PartitionLog:
         return sum(segment.size for segment in self.segments)
 
     @property
-    def first_segment_offset(self) -> int:
-        """Where the first segment starts; 0 when there is none."""
-        segments = self.segments
-        return segments[0].base_offset if segments else 0
-
-    @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments at this moment, oldest first."""
         with self._lock:
@@ -219,7 +222,7 @@ class PartitionLog:
                 from_client=origin is AppendOrigin.CLIENT,
             )
             if duplicate is not None:
-                return self._answer_again(duplicate)
+                return again(duplicate, config.uses_append_time, self._log_start_offset)
             for index, marker in markers.items():
                 check_marker(self.producer_state, headers[index], marker)
             first_offset = self._log_end_offset
@@ -247,15 +250,6 @@ class PartitionLog:
         if flush_in_ms != _NEVER:
             self._request_flush(self, flush_in_ms)
         return info
-
-    def _answer_again(self, batch: RememberedBatch) -> AppendInfo:
-        return AppendInfo(
-            batch.first_offset,
-            batch.last_offset,
-            batch.timestamp if self.config.uses_append_time else -1,
-            self._log_start_offset,
-            duplicate=True,
-        )
 
     def _note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
         if self.leader_epochs.assign(leader_epoch, start_offset) and self._segments:
@@ -340,11 +334,7 @@ class PartitionLog:
             return find_timestamp(self._segments.all(), timestamp_ms, self._log_start_offset)
 
     def max_timestamp(self) -> TimestampAndOffset | None:
-        """The first of the records with the latest timestamp; None without one.
-
-        Raises:
-            KafkaStorageError, CorruptRecordError: the batch cannot be read.
-        """
+        """The first of the records with the latest timestamp; raises as `lookup_timestamp`."""
         with self._lock:
             self._check_open()
             return find_max_timestamp(self._segments.all())
@@ -372,8 +362,8 @@ class PartitionLog:
 
     def detach_oldest(
         self, choose: Callable[[Sequence[Segment], "PartitionLog"], int], now_ms: int
-    ) -> list[Segment]:
-        """Take the oldest segments out, as many as `choose` says; the caller deletes their files.
+    ) -> list[str]:
+        """Take the oldest segments out, as many as `choose` says; the files, to be removed.
 
         When all go, a new one is started first: the log keeps its end.
 
@@ -390,7 +380,12 @@ class PartitionLog:
                 self._roll(now_ms)
             detached = self._segments.remove_oldest(count)
             self._move_start(self._segments.all()[0].base_offset)
-            return detached
+            return [path for segment in detached for path in rename_deleted(segment)]
+
+    def while_open(self, act: Callable[[SegmentList], Result]) -> Result | None:
+        """Do something quick to the segments; None if the log is closed, its folder another's."""
+        with self._lock:
+            return None if self._closed else act(self._segments)
 
     def _move_start(self, offset: int) -> None:
         if offset > self._log_start_offset:
@@ -445,11 +440,8 @@ class PartitionLog:
         """Let go of the files and write nothing, as if the process had been killed."""
         with self._lock:
             self._closed = True
-            self._let_go()
-
-    def _let_go(self) -> None:
-        for segment in self._segments:
-            segment.close()
+            for segment in self._segments:
+                segment.close()
 
     def _check_open(self) -> None:
         if self._closed:

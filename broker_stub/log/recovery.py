@@ -8,27 +8,20 @@ served, off the serving thread.
 """
 
 import os
-import zlib
 from collections.abc import Sequence
-from typing import Final
 
 from broker_stub import diagnostics
 from broker_stub.log.append_info import BatchPlace
-from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
 from broker_stub.log.checkpoints import CorruptCheckpointError
-from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.leader_epochs import LeaderEpochs
-from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files
-from broker_stub.log.open_files import OpenFile, OpenFiles
+from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files, rename_deleted
+from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_recovery import recover_producers
 from broker_stub.log.segment import Segment
-from pyclient import _twin
+from broker_stub.log.swap_recovery import finish_swaps
+from broker_stub.log.valid_batch import valid_batch
 from pyclient.errors import CorruptRecordError, KafkaStorageError
-from pyclient.records.batch import HEADER_SIZE
-
-_LEGACY_CHECKSUM_AT: Final = 12
-_LEGACY_CHECKSUM_FROM: Final = 16
 
 
 def load_log(
@@ -45,6 +38,7 @@ def load_log(
         KafkaStorageError: the folder cannot be read, or holds what this broker does not know.
     """
     try:
+        finish_swaps(log.folder, files, log.config)
         found = list_files(log.folder)
         for path in found.leftovers:
             os.unlink(path)
@@ -138,7 +132,7 @@ class _Loading:
         file = segment.file()
         position, next_offset = 0, segment.base_offset
         while position < segment.size:
-            header = _valid_batch(file, position, segment.size, next_offset)
+            header = valid_batch(file, position, segment.size, next_offset)
             if header is None:
                 break
             self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
@@ -171,34 +165,6 @@ class _Loading:
             return active.read_next_offset()
 
 
-def _valid_batch(file: OpenFile, position: int, end: int, next_offset: int) -> BatchHeader | None:
-    """The header of the batch at `position`, if it is whole and follows what is before it.
-
-    Raises:
-        KafkaStorageError: the batch is whole, but of a format that is not read here.
-    """
-    if end - position < HEADER_SIZE:
-        return None
-    header = read_header(read_exactly(file, position, HEADER_SIZE))
-    if not HEADER_SIZE <= header.size <= end - position:
-        return None
-    batch = memoryview(read_exactly(file, position, header.size))
-    if header.magic != MAGIC:
-        if zlib.crc32(batch[_LEGACY_CHECKSUM_FROM:]) == int.from_bytes(
-            batch[_LEGACY_CHECKSUM_AT:_LEGACY_CHECKSUM_FROM], "big"
-        ):
-            raise KafkaStorageError(
-                f"offset {header.base_offset} is of message format {header.magic}, which Kafka"
-                " wrote before 0.11; it is not read here"
-            )
-        return None
-    if header.base_offset < next_offset or header.last_offset_delta < 0:
-        return None
-    if _twin.crc32c(batch[CHECKSUM_FROM:]) != header.checksum:
-        return None
-    return header
-
-
 def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
     for segment in segments:
         for _, header in segment.walk(0):
@@ -208,5 +174,5 @@ def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
 def _remove(segments: Sequence[Segment]) -> None:
     for segment in segments:
         diagnostics.warn("%s follows a damaged segment, and is removed", segment.log_path)
-        for path in segment.rename_deleted():
+        for path in rename_deleted(segment, with_snapshot=False):
             os.unlink(path)

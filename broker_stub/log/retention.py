@@ -4,33 +4,21 @@ Only whole segments go, oldest first, and only below the high watermark. Their f
 `.deleted` at once and removed after `file.delete.delay.ms`. Background thread.
 """
 
-import contextlib
 import os
 from collections.abc import Sequence
 
 from broker_stub.log.log_config import DELETE
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX
-from broker_stub.log.segment import DELETED_SUFFIX, Segment, file_name
+from broker_stub.log.segment import Segment
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
-    """Take the segments out that have had their time; the renamed files to remove later.
+    """Take the segments out that have had their time; their renamed files, to remove later.
 
     Raises:
         KafkaStorageError: all segments were to go, and a new one could not be made.
     """
-    detached = log.detach_oldest(
-        lambda segments, log: _deletable_count(segments, log, now_ms), now_ms
-    )
-    paths: list[str] = []
-    for segment in detached:
-        paths += segment.rename_deleted()
-        snapshot = os.path.join(log.folder, file_name(segment.base_offset, SNAPSHOT_SUFFIX))
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(snapshot, snapshot + DELETED_SUFFIX)
-            paths.append(snapshot + DELETED_SUFFIX)
-    return paths
+    return log.detach_oldest(lambda segments, log: _deletable_count(segments, log, now_ms), now_ms)
 
 
 def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int) -> int:

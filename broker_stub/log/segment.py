@@ -30,7 +30,10 @@ INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+# Behind those names, while a segment comes or goes; see `segment_swap`.
 DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
 
 # A walk reads this much at a time: about what lies between two index entries.
 _WALK_BYTES: Final = 8192
@@ -48,6 +51,7 @@ class Segment:
     __slots__ = (
         "_bytes_since_entry",
         "_created_ms",
+        "_ending",
         "_files",
         "_first_timestamp",
         "_index_interval_bytes",
@@ -75,8 +79,13 @@ class Segment:
         time_index_bytes: int = 0,
         transaction_index_bytes: int = 0,
         created_ms: int = 0,
+        ending: str = "",
     ) -> None:
-        """Over files of the given sizes; `create` makes the files of a new segment."""
+        """Over files of the given sizes; `create` makes the files of a new segment.
+
+        `ending` stands behind the files' names while the segment is not yet in use.
+        """
+        self._ending = ending
         self.folder = folder
         self.base_offset = base_offset
         self.size = size
@@ -110,10 +119,16 @@ class Segment:
 
     @classmethod
     def create(
-        cls, folder: str, base_offset: int, files: OpenFiles, config: LogConfig, now_ms: int
+        cls,
+        folder: str,
+        base_offset: int,
+        files: OpenFiles,
+        config: LogConfig,
+        now_ms: int,
+        ending: str = "",
     ) -> "Segment":
         """Make the files of an empty segment; what a crash left under their names goes."""
-        segment = cls(folder, base_offset, files, config, created_ms=now_ms)
+        segment = cls(folder, base_offset, files, config, created_ms=now_ms, ending=ending)
         os.ftruncate(files.writer(segment.log_path).fd, 0)
         segment.offset_index.spill()
         segment.time_index.spill()
@@ -121,7 +136,7 @@ class Segment:
         return segment
 
     def _path(self, suffix: str) -> str:
-        return os.path.join(self.folder, file_name(self.base_offset, suffix))
+        return os.path.join(self.folder, file_name(self.base_offset, suffix + self._ending))
 
     # Appending
 
@@ -172,7 +187,7 @@ class Segment:
         """Whether `incoming` bytes, up to these time and offset, belong in a new segment."""
         return (
             self.size > config.segment_bytes - incoming
-            or (self.size > 0 and self._age_ms(max_timestamp, now_ms) > config.segment_ms)
+            or (self.size > 0 and self._age_ms(max_timestamp, now_ms) > config.roll_ms)
             or self.offset_index.is_full
             or self.time_index.is_full
             or last_offset - self.base_offset > _INT32_MAX
@@ -180,10 +195,9 @@ class Segment:
 
     def _age_ms(self, max_timestamp: int, now_ms: int) -> int:
         """How far the records' time has come since the segment's first batch."""
-        if self._first_timestamp is None:
-            self._first_timestamp = next(self.walk(0))[1].max_timestamp
-        if self._first_timestamp >= 0:
-            return max_timestamp - self._first_timestamp
+        first_timestamp = self.first_timestamp
+        if first_timestamp >= 0:
+            return max_timestamp - first_timestamp
         return now_ms - self._created_ms
 
     def seal(self) -> None:
@@ -226,6 +240,13 @@ class Segment:
         if self._max_timestamp is None:
             self._max_timestamp, self._max_timestamp_offset = self.time_index.last()
         return self._max_timestamp, self._max_timestamp_offset
+
+    @property
+    def first_timestamp(self) -> int:
+        """The time of the first batch; -1 where it has none, or there is no batch."""
+        if self._first_timestamp is None and self.size:
+            self._first_timestamp = next(self.walk(0))[1].max_timestamp
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def file(self) -> OpenFile:
         """The `.log` file, open for reading at least.
@@ -361,13 +382,23 @@ class Segment:
         for path in (self.log_path, *(index.path for index in indexes)):
             self._files.forget(path)
 
-    def rename_deleted(self) -> list[str]:
-        """Give the files the names of deleted ones; where they are then."""
+    def paths(self) -> list[str]:
+        """The files there are of it."""
+        return [path for suffix in SEGMENT_SUFFIXES if os.path.exists(path := self._path(suffix))]
+
+    def rename(self, ending: str) -> list[str]:
+        """Give the files another ending; where they are then."""
         self.close()
         renamed = []
         for suffix in SEGMENT_SUFFIXES:
             path = self._path(suffix)
+            target = path.removesuffix(self._ending) + ending
             with contextlib.suppress(FileNotFoundError):
-                os.rename(path, path + DELETED_SUFFIX)
-                renamed.append(path + DELETED_SUFFIX)
+                os.rename(path, target)
+                renamed.append(target)
+        self._ending = ending
+        self.log_path = self._path(LOG_SUFFIX)
+        self.offset_index.path = self._path(INDEX_SUFFIX)
+        self.time_index.path = self._path(TIME_INDEX_SUFFIX)
+        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
         return renamed

@@ -64,6 +64,16 @@ class SegmentList:
         self._read_end = None
         return removed
 
+    def has(self, segments: Iterable[Segment]) -> bool:
+        """Whether these are all there still."""
+        return set(segments) <= set(self._segments)
+
+    def replace(self, old: Sequence[Segment], new: Segment) -> None:
+        """Put a segment in the place of others that lie side by side."""
+        at = self._segments.index(old[0])
+        self._segments[at : at + len(old)] = [new]
+        self._read_end = None
+
     def read(
         self, offset: int, max_bytes: int, end_offset: int, log_end_offset: int, min_one_batch: bool
     ) -> LogRead:

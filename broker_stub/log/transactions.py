@@ -49,7 +49,9 @@ class TransactionRanges:
         )
 
 
-def read_marker(header: BatchHeader, batch: bytes | memoryview) -> EndTransactionMarker | None:
+def read_marker(
+    header: BatchHeader | RecordBatch, batch: bytes | memoryview
+) -> EndTransactionMarker | None:
     """The end of a transaction that a control batch stands for.
 
     None for control batches of the brokers themselves, and for those whose transaction and

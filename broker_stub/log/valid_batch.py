@@ -1,0 +1,42 @@
+"""Whether the bytes at a place in a segment are a whole batch: what recovery asks. No state."""
+
+import zlib
+from typing import Final
+
+from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
+from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.open_files import OpenFile
+from pyclient import _twin
+from pyclient.errors import KafkaStorageError
+from pyclient.records.batch import HEADER_SIZE
+
+_LEGACY_CHECKSUM_AT: Final = 12
+_LEGACY_CHECKSUM_FROM: Final = 16
+
+
+def valid_batch(file: OpenFile, position: int, end: int, next_offset: int) -> BatchHeader | None:
+    """The header of the batch at `position`, if it is whole and follows what is before it.
+
+    Raises:
+        KafkaStorageError: the batch is whole, but of a format that is not read here.
+    """
+    if end - position < HEADER_SIZE:
+        return None
+    header = read_header(read_exactly(file, position, HEADER_SIZE))
+    if not HEADER_SIZE <= header.size <= end - position:
+        return None
+    batch = memoryview(read_exactly(file, position, header.size))
+    if header.magic != MAGIC:
+        if zlib.crc32(batch[_LEGACY_CHECKSUM_FROM:]) == int.from_bytes(
+            batch[_LEGACY_CHECKSUM_AT:_LEGACY_CHECKSUM_FROM], "big"
+        ):
+            raise KafkaStorageError(
+                f"offset {header.base_offset} is of message format {header.magic}, which Kafka"
+                " wrote before 0.11; it is not read here"
+            )
+        return None
+    if header.base_offset < next_offset or header.last_offset_delta < 0:
+        return None
+    if _twin.crc32c(batch[CHECKSUM_FROM:]) != header.checksum:
+        return None
+    return header
