@@ -195,11 +195,11 @@ class BatchOutcomes:
         batch.last_error = error
         self._metrics.batch_retried(batch)
         log.info(
-            "A batch of %d records for %s-%d is sent again in %.0f ms, for the %d. time: %s",
+            "A batch of %d records for %s-%d is sent again (retry %d, in %.0f ms): %s",
             batch.record_count,
             *batch.queue.topic_partition,
-            pause_ms,
             batch.attempts,
+            pause_ms,
             error,
         )
         if self._sequences is not None:
