@@ -243,8 +243,10 @@ class Server:
 
     def _close_idle(self) -> None:
         """Hang up on who has been silent for too long, and come back for the next who may be."""
-        silent_since_ms = self.now_ms - self._max_idle_ms
-        oldest_ms = self.now_ms
+        # Read anew: the timer went by the clock, which may have moved since the loop woke up.
+        now_ms = self._clock.monotonic_ms()
+        silent_since_ms = now_ms - self._max_idle_ms
+        oldest_ms = now_ms
         for connection in list(self._connections):
             if connection.is_waiting:
                 continue

@@ -53,6 +53,11 @@ class LogDir:
         """The path of a file in the folder's root."""
         return os.path.join(self.path, name)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody has said yet whose folder it is."""
+        return _read_properties(self.file(META_PROPERTIES)) is None
+
     def release(self) -> None:
         """Let another broker have the folder."""
         self._lock = None

@@ -8,9 +8,9 @@ guards the table of logs and the lists of work; nothing blocks under it.
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker_stub import diagnostics
 from broker_stub.log.checkpoints import (
@@ -35,6 +35,10 @@ from pyclient.errors import KafkaStorageError
 from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.types import TopicPartition
 
+if TYPE_CHECKING:
+    from broker_stub.log.cleaner import LogCleaner
+    from broker_stub.log.compaction import Work
+
 _DELETED_FOLDER: Final = "-delete"
 _FOLDER_NAME_MAX: Final = 255
 
@@ -46,6 +50,9 @@ class LogManagerSettings(NamedTuple):
     checkpoint_interval_ms: int = 60_000
     producer_id_expiration_ms: int = 86_400_000
     producer_id_expiration_check_interval_ms: int = 600_000
+    cleaner_enable: bool = True
+    cleaner_backoff_ms: int = 15_000
+    cleaner_dedupe_buffer_size: int = 128 << 20
     open_files_max: int | None = None
     """None: a quarter of the descriptors that the process may have."""
 
@@ -87,6 +94,7 @@ class LogManager:
         self._to_remove: list[tuple[str, float]] = []  # deleted folders, likewise
         self._timers = Timers(clock)  # background thread only
         self._written: dict[str, dict[TopicPartition, int]] = {}  # what checkpoints say
+        self._cleaning: "Work | None" = None  # the compaction that goes on, if one does
 
     # The table
 
@@ -187,26 +195,28 @@ class LogManager:
         """
         try:
             for path in self._paths:
-                self._open_dir(path)
+                self._dirs.append(LogDir(path, self._files.sync))
+            # Those that know their cluster first: a new folder joins it.
+            for log_dir in sorted(self._dirs, key=lambda one: one.is_new):
+                log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
+                self.cluster_id = log_dir.cluster_id
+            for log_dir in self._dirs:
+                self._load_dir(log_dir)
         except Exception:
             self.abandon()
             raise
         self._schedule()
 
-    def _open_dir(self, path: str) -> None:
-        log_dir = LogDir(path, self._files.sync)
-        self._dirs.append(log_dir)
-        log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
-        self.cluster_id = log_dir.cluster_id
+    def _load_dir(self, log_dir: LogDir) -> None:
         epoch = log_dir.take_clean_shutdown()
         clean = epoch is not None
-        self.was_clean = clean and (self.was_clean or len(self._dirs) == 1)
+        self.was_clean = clean and (self.was_clean or log_dir is self._dirs[0])
         self.broker_epoch = max(self.broker_epoch, -1 if epoch is None else epoch)
         recovery_points = _offsets(log_dir, RECOVERY_POINTS)
         start_offsets = _offsets(log_dir, LOG_START_OFFSETS)
         high_watermarks = _offsets(log_dir, HIGH_WATERMARKS)
-        for name in sorted(os.listdir(path)):
-            folder = os.path.join(path, name)
+        for name in sorted(os.listdir(log_dir.path)):
+            folder = log_dir.file(name)
             if name.endswith(_DELETED_FOLDER):
                 self._to_remove.append((folder, 0.0))
                 continue
@@ -279,9 +289,11 @@ class LogManager:
         for folder, due_ms in to_remove:
             self._at(due_ms, partial(shutil.rmtree, folder, ignore_errors=True))
         self._timers.fire()
+        if self._cleaning is not None:
+            self._clean_on()
         next_ms = self._timers.next_deadline_ms()
         assert next_ms is not None  # periodic work never ends
-        return max(0.0, next_ms - self._clock.monotonic_ms())
+        return 0.0 if self._cleaning else max(0.0, next_ms - self._clock.monotonic_ms())
 
     def _at(self, due_ms: float, work: Callable[[], None]) -> None:
         self._timers.after(max(0.0, due_ms - self._clock.monotonic_ms()), work)
@@ -291,6 +303,8 @@ class LogManager:
         self._every(settings.retention_check_interval_ms, self._delete_old_segments)
         self._every(settings.checkpoint_interval_ms, self._write_checkpoints)
         self._every(settings.producer_id_expiration_check_interval_ms, self._expire_producers)
+        if settings.cleaner_enable:
+            self._every(settings.cleaner_backoff_ms, self._clean)
 
     def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
         def run() -> None:
@@ -316,8 +330,35 @@ class LogManager:
             except (OSError, KafkaStorageError) as error:
                 diagnostics.warn("retention of %s-%d: %s", log.topic, log.partition, error)
                 continue
-            if paths:
-                self._timers.after(log.config.file_delete_delay_ms, partial(_unlink, paths))
+            self._remove_later(log, paths)
+
+    def _remove_later(self, log: PartitionLog, paths: Sequence[str]) -> None:
+        if paths:
+            self._timers.after(log.config.file_delete_delay_ms, partial(_unlink, paths))
+
+    def _clean(self) -> None:
+        if self._cleaning is None and any(log.config.is_compacted for log in self.logs().values()):
+            self._cleaning = self._cleaner.run(self.logs)
+
+    def _clean_on(self) -> None:
+        """Compact a bit more: flushes that somebody waits for come in between."""
+        assert self._cleaning is not None
+        try:
+            next(self._cleaning)
+        except StopIteration:
+            self._cleaning = None
+
+    @cached_property
+    def _cleaner(self) -> "LogCleaner":
+        from broker_stub.log.cleaner import LogCleaner
+
+        return LogCleaner(
+            self._paths,
+            clock=self._clock,
+            files=self._files,
+            map_bytes=self._settings.cleaner_dedupe_buffer_size,
+            on_replaced=self._remove_later,
+        )
 
     def _expire_producers(self) -> None:
         now_ms = self._clock.now_ms()

@@ -1,0 +1,115 @@
+"""The broker's options: known ones, idle ones, unknown ones, and what topics make of them."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from broker_stub.broker_keys import BROKER_DEFINITION
+from broker_stub.config import DYNAMIC_NAMES, BrokerConfig
+from broker_stub.kafka_keys import is_known_to_kafka
+from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
+from pyclient.errors import KafkaConfigurationError
+
+
+def test_an_option_is_read_by_kafkas_name_from_text():
+    config = BrokerConfig({"num.partitions": "3", "auto.create.topics.enable": "false"})
+    assert config["num.partitions"] == 3
+    assert config["auto.create.topics.enable"] is False
+    assert config.is_explicit("num.partitions")
+
+
+def test_the_old_name_of_the_node_id_will_do():
+    assert BrokerConfig({"broker.id": 7})["node.id"] == 7
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_name():
+    with pytest.raises(KafkaConfigurationError, match=r"did you mean 'num\.partitions'\?"):
+        BrokerConfig({"num.partition": 3})
+
+
+def test_a_value_that_is_not_allowed_is_refused_with_what_is():
+    with pytest.raises(KafkaConfigurationError, match="an integer, at least 1"):
+        BrokerConfig({"num.partitions": 0})
+
+
+def test_kafkas_options_without_an_effect_are_named_in_one_warning(caplog):
+    with caplog.at_level(logging.WARNING, "broker_stub"):
+        config = BrokerConfig(
+            {
+                "num.io.threads": 8,
+                "process.roles": "broker,controller",
+                "listener.name.internal.ssl.keystore.location": "/nowhere",
+                "num.partitions": 2,
+            }
+        )
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        "listener.name.internal.ssl.keystore.location, num.io.threads, process.roles"
+    )
+    assert config["num.partitions"] == 2
+
+
+def test_options_with_an_effect_are_worth_no_warning(caplog):
+    BrokerConfig({"num.partitions": 2, "log.retention.hours": 1})
+    assert not caplog.records
+
+
+def test_every_option_is_one_of_kafkas():
+    assert [name for name in BROKER_DEFINITION.keys if not is_known_to_kafka(name)] == []
+    assert set(BROKER_DEFINITION.keys) >= DYNAMIC_NAMES
+
+
+def test_a_topic_goes_by_the_broker_where_it_says_nothing_itself():
+    config = BrokerConfig({"log.retention.minutes": 2, "log.segment.bytes": 4096})
+    values = config.topic_values({"segment.bytes": "8192"})
+    assert (values["retention.ms"], values["segment.bytes"]) == (120_000, 8192)
+
+
+@pytest.mark.parametrize(
+    ("options", "retention_ms"),
+    [
+        ({}, 604_800_000),
+        ({"log.retention.hours": 1}, 3_600_000),
+        ({"log.retention.hours": 1, "log.retention.minutes": 2}, 120_000),
+        ({"log.retention.minutes": 2, "log.retention.ms": 3}, 3),
+        ({"log.retention.hours": -1}, -1),
+    ],
+)
+def test_the_finest_unit_counts(options, retention_ms):
+    assert BrokerConfig(options).topic_values({})["retention.ms"] == retention_ms
+
+
+def test_what_is_set_while_the_broker_runs_goes_over_what_it_was_started_with():
+    config = BrokerConfig({"log.retention.ms": 1})
+    config.set_dynamic(broker={"log.retention.ms": "2"}, default={"log.retention.ms": "3"})
+    assert config.topic_values({})["retention.ms"] == 2
+    config.set_dynamic(broker={}, default={"log.retention.ms": "3"})
+    assert config.topic_values({})["retention.ms"] == 3
+    config.set_dynamic(broker={}, default={})
+    assert config.topic_values({})["retention.ms"] == 1
+
+
+def test_what_a_folder_of_apache_kafka_sets_and_means_nothing_here_is_told_once(caplog):
+    config = BrokerConfig()
+    for _ in range(3):
+        values = config.topic_values({"compression.type": "gzip", "remote.storage.enable": "true"})
+    assert values["compression.type"] == "producer"
+    assert len(caplog.records) == 2
+
+
+def test_a_topic_may_not_set_what_is_unknown_or_not_so():
+    config = BrokerConfig()
+    for wrong in ({"no.such": "1"}, {"preallocate": "true"}, {"retention.ms": None}):
+        with pytest.raises(InvalidConfigurationError):
+            config.check_topic(wrong)
+    as_it_is = {"preallocate": "false", "unclean.leader.election.enable": "false"}
+    assert config.check_topic(as_it_is) == as_it_is
+
+
+def test_a_running_broker_takes_the_defaults_of_topics_only():
+    config = BrokerConfig()
+    assert config.check_dynamic({"log.retention.ms": "1"}) == {"log.retention.ms": "1"}
+    with pytest.raises(InvalidRequestError, match=r"listeners, node\.id"):
+        config.check_dynamic({"node.id": "2", "listeners": "PLAINTEXT://h:1"})
