@@ -8,6 +8,8 @@ hole, and what follows has to start anew, from 0, in a higher epoch.
 - A batch whose fate is unknown (time ran out while it was on its way) is *unresolved*. Nothing
   new is numbered until those behind it have their outcome: if one succeeded, the batch was
   written; if the next one is out of order, or all of them are gone, it was not.
+- A batch before the hole keeps its number, and is sent again with it until it has its outcome:
+  the broker may have it, and would not know it again under another number.
 - Numbering anew waits until nothing of the partition is on the wire, so that every answer is
   about the numbers that the batch has now.
 
@@ -47,11 +49,12 @@ class PartitionSequences:
         unfinished: the batches with a number that wait or are on the wire, in order. One that
             failed while on the wire stays until its request is over.
         unresolved_until: behind the last batch whose fate is unknown; None if there is none.
-        has_hole: a number is missing, and all that is unfinished has to be numbered anew.
+        hole: the first number that is missing; the unfinished batches from there on have to be
+            numbered anew, once those before it have their outcome. None if none is missing.
     """
 
     __slots__ = (
-        "has_hole",
+        "hole",
         "identity",
         "last_acked",
         "next_number",
@@ -69,7 +72,7 @@ class PartitionSequences:
         self.next_number = 0
         self.last_acked = -1
         self.unresolved_until: int | None = None
-        self.has_hole = False
+        self.hole: int | None = None
         for batch in self.unfinished:
             batch.number = self.next_number
             self.next_number += batch.record_count
@@ -96,6 +99,22 @@ class PartitionSequences:
     def is_on_wire(self) -> bool:
         """Whether an answer about numbers of this partition may still come."""
         return any(batch.is_on_wire for batch in self.unfinished)
+
+    @property
+    def waits_before_hole(self) -> bool:
+        """Whether a batch before the hole has no outcome yet.
+
+        The broker may have it: with another number it would write it twice.
+        """
+        return any(not self.is_to_be_renumbered(batch) for batch in self.unfinished)
+
+    def is_to_be_renumbered(self, batch: ProducerBatch) -> bool:
+        """Whether a number before this batch is missing, so that it has to wait for another."""
+        return self.hole is not None and (batch.number is None or batch.number >= self.hole)
+
+    def miss(self, number: int) -> None:
+        """This number will never be written."""
+        self.hole = number if self.hole is None else min(self.hole, number)
 
     def is_next(self, batch: ProducerBatch) -> bool:
         """Whether nothing is missing between what is written and this batch."""
@@ -145,7 +164,7 @@ class Sequences:
 
     def may_drain(self, partition: PartitionSequences, batch: ProducerBatch) -> bool:
         """Whether the oldest waiting batch of a partition may go on the wire."""
-        if not self.has_identity or partition.has_hole:
+        if not self.has_identity or partition.is_to_be_renumbered(batch):
             return False
         if batch.number is not None:
             # Sent again, and then alone until it has its outcome: what follows would only be
@@ -179,7 +198,7 @@ class Sequences:
         if batch.maybe_written or batch.is_on_wire:
             partition.unresolved_until = max(partition.unresolved_until or 0, batch.next_number)
         else:
-            partition.has_hole = True
+            partition.miss(batch.number)
         if not batch.is_on_wire:
             self._remove(partition, batch)
 
@@ -197,12 +216,13 @@ class Sequences:
             lost = partition.is_next(batch)
         else:
             lost = batch.number == partition.unresolved_until
-        partition.has_hole = partition.has_hole or lost
+        if lost and batch.number is not None:
+            partition.miss(batch.number)
         self.settle(partition)
 
     def start_over(self, partition: PartitionSequences) -> None:
         """The broker has lost its place: number anew what is to be sent again."""
-        partition.has_hole = True
+        partition.miss(0)
         self.settle(partition)
 
     def replaced(
@@ -222,12 +242,12 @@ class Sequences:
         """Draw the conclusions of what is known by now: called after every outcome."""
         if partition.unresolved_until is not None and not partition.unfinished:
             if partition.next_number != partition.last_acked + 1:
-                partition.has_hole = True
+                partition.miss(partition.last_acked + 1)
             partition.unresolved_until = None
-        if not partition.has_hole:
+        if partition.hole is None:
             return
         self._holes[partition] = None
-        if partition.is_on_wire:
+        if partition.is_on_wire or partition.waits_before_hole:
             return
         if partition.identity == self.identity:
             self._bump_epoch()

@@ -192,6 +192,21 @@ def test_a_batch_that_was_surely_not_written_leaves_a_hole_and_the_rest_starts_a
     assert three.on_the_wire_as == (77, 1, 10)
 
 
+def test_a_batch_before_a_hole_keeps_its_number_until_it_has_its_outcome(partition):
+    maybe_written, refused, behind = Batch(), Batch(), Batch()
+    partition.drain(maybe_written, refused, behind)
+    number = maybe_written.number
+    partition.came_back(maybe_written, maybe_written=True)
+    partition.failed(refused)
+    partition.came_back(behind)
+    assert not partition.may_drain(behind)
+    partition.drain(maybe_written)  # the broker knows it again by its number
+    assert maybe_written.number == number
+    partition.written(maybe_written)
+    partition.drain(behind)
+    assert behind.number == 0
+
+
 def test_a_hole_in_one_partition_leaves_the_others_their_numbers(sequences, partition):
     other = Partition(sequences)
     other.drain(busy := Batch())
