@@ -7,6 +7,7 @@ with an error that fits; and all memory is back. `DeliveryChecker` has the rules
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 from broker_stub.node import Node
@@ -14,9 +15,17 @@ from broker_stub.replica.batches import read_log
 from broker_stub.testing.delivery_checker import DeliveryChecker, Sent
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance
-from pyclient import KafkaProducer
-from pyclient.errors import Cancelled, KafkaTimeoutError, NoBrokersAvailable
+from pyclient import KafkaAdminClient, KafkaProducer
+from pyclient.errors import (
+    Cancelled,
+    KafkaError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    RecordTooLargeError,
+    TopicAuthorizationError,
+)
 from pyclient.producer.delivery import FutureRecordMetadata
+from pyclient.protocol.messages.produce import ProduceRequest
 from pyclient.types import TopicPartition
 
 TOPIC = "orders"
@@ -46,20 +55,39 @@ class Sending:
 
 
 class ProducerWorld:
-    """A world with a topic, and all that is known of its records."""
+    """A world with a topic, and all that is known of its records.
+
+    Attributes:
+        expected_errors: how records may fail, beside running out of time.
+    """
 
     def __init__(self, world: Simulation) -> None:
         self.world = world
-        self.chance = world.chance("producer history")
-        self.is_synced = self.chance.happens(0.5)
         self.checker = DeliveryChecker()
+        self.expected_errors: set[type[KafkaError]] = set()
+        self._is_synced = False
         self._before: dict[TopicPartition, Log] | None = None
-        config: dict[str, object] = {"segment.bytes": self.chance.choice((17_000, 1 << 30))}
-        if self.is_synced:
-            config["flush.messages"] = 1
-        world.broker.create_topic(TOPIC, partitions=self.chance.choice((1, 1, 3)), config=config)
-        world.broker.watch(self._look)
+        self._create_topic(world.chance("topic"))
+        self._order_refusals(world.chance("refusals"))
         world.broker.before_power_loss(self._note_logs)
+        world.broker.watch(self._look)
+
+    def _create_topic(self, chance: Chance) -> None:
+        config: dict[str, object] = {"segment.bytes": chance.choice((17_000, 1 << 30))}
+        if chance.happens(0.5):
+            self._is_synced = True
+            config["flush.messages"] = 1
+        if chance.happens(0.25):
+            self.expected_errors.add(RecordTooLargeError)
+            config["max.message.bytes"] = 350
+        self.world.broker.create_topic(TOPIC, chance.choice((1, 1, 3)), config)
+
+    def _order_refusals(self, chance: Chance) -> None:
+        if chance.happens(0.25):
+            self.expected_errors.add(TopicAuthorizationError)
+            self.world.broker.faults.fail_randomly(
+                ProduceRequest, TopicAuthorizationError, 0.05, seed=chance.below(1 << 32)
+            )
 
     def _note_logs(self, node: Node) -> None:
         self._before = _logs(node)
@@ -67,9 +95,13 @@ class ProducerWorld:
     def _look(self, node: Node) -> None:
         """After a power loss: what is left?"""
         before, self._before = self._before, None
-        for partition, records in (before or {}).items():
-            left = _logs(node).get(partition, [])
-            self.checker.power_lost(partition, () if self.is_synced else records, left)
+        if before is not None:
+            after = _logs(node)
+            for partition, records in before.items():
+                # Where every ack waits for the disk, a loss excuses nothing.
+                self.checker.power_lost(
+                    partition, () if self._is_synced else records, after.get(partition, [])
+                )
 
     def check(self) -> None:
         """Judge, when nothing is under way any more."""
@@ -97,6 +129,7 @@ def producer_history(seed: int) -> Simulation:
         for number in range(PROGRAMS):
             name = f"program-{number}"
             world.program(send_with_several_producers, records, name, name=name)
+        world.program(grow_topic, world)
         world.run()
         world.run_for(SETTLED_MS)
         records.check()
@@ -107,6 +140,15 @@ def send_with_several_producers(records: ProducerWorld, name: str) -> None:
     """A program: one producer after another, since a producer's first batches are special."""
     for number in range(PRODUCERS):
         ProducerUnderTest(records, f"{name}.{number}").run()
+
+
+def grow_topic(world: Simulation) -> None:
+    """Another program gives the topic more partitions, while records are sent."""
+    chance = world.chance("growth")
+    if chance.happens(0.3):
+        world.sleep(chance.uniform(0, 3_000))
+        with suppress(KafkaError), KafkaAdminClient(**world.client()) as admin:
+            admin.create_partitions({TOPIC: 4}, timeout_ms=10_000)
 
 
 class ProducerUnderTest:
@@ -177,7 +219,8 @@ class ProducerUnderTest:
         elif isinstance(future.exception, Cancelled):
             assert in_haste, f"was cancelled, but there was time: {sent}"
         else:
-            assert type(future.exception) is KafkaTimeoutError, f"{future.exception!r}: {sent}"
+            expected = {KafkaTimeoutError, *self._records.expected_errors}
+            assert type(future.exception) in expected, f"{future.exception!r}: {sent}"
 
 
 def drawn_options(chance: Chance) -> dict[str, Any]:
@@ -195,5 +238,6 @@ def drawn_options(chance: Chance) -> dict[str, Any]:
         "delivery_timeout_ms": linger_ms + request_timeout_ms + chance.choice((0, 3_000, 30_000)),
         "max_block_ms": chance.choice((100, 10_000)),
         "retry_backoff_ms": chance.choice((10, 100)),
+        "reconnect_backoff_ms": chance.choice((1, 50)),
         "bootstrap_timeout_ms": 5_000,
     }

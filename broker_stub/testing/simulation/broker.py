@@ -263,6 +263,7 @@ class SimulatedBroker:
     Attributes:
         faults: makes requests fail, late or unanswered: see `broker_stub.testing.faults`.
         is_powered: whether its machine runs, with the broker or without.
+        life_number: how often it was started.
     """
 
     def __init__(
@@ -279,7 +280,7 @@ class SimulatedBroker:
         self._watchers: list[Callable[[Node], None]] = []
         self._power_watchers: list[Callable[[Node], None]] = []
         self._life: _Life | None = None
-        self._lives = 0
+        self.life_number = 0
         world.network.listen(self.endpoint.host, self.endpoint.port, self)
 
     @property
@@ -309,9 +310,9 @@ class SimulatedBroker:
         """Begin to serve, with what is on the disk."""
         if self._life is None:
             self.is_powered = True
-            self._lives += 1
+            self.life_number += 1
             self.world.trace.note(self.host, "starts")
-            self._life = _Life(self, self._lives)
+            self._life = _Life(self, self.life_number)
             self.look()
 
     def stop(self) -> None:

@@ -22,7 +22,7 @@ class Chance(Entropy):
 
     def exponential(self, mean: float) -> float:
         """How long until something happens that happens once every `mean`, at any moment."""
-        return -mean * math.log(1 - self.uniform(0, 1) + 1e-12)
+        return mean if mean == math.inf else -mean * math.log(1 - self.uniform(0, 1))
 
 
 def chance(seed: int, name: str) -> Chance:

@@ -41,6 +41,8 @@ class Conditions(NamedTuple):
     """How long the broker lives, on average."""
     downtime_ms: float = 500.0
     """How long it stays away then, on average."""
+    aftermath: float = 0.0
+    """The broker also crashes soon after a connection broke: misfortunes seldom come singly."""
     power_loss: float = 0.0
     """A crash takes what was not synced with it, or parts of it."""
 
@@ -73,9 +75,10 @@ def drawn(chance: Chance) -> Conditions:
         latency_ms=10 ** chance.uniform(-1, 1),
         slow_ms=10 ** chance.uniform(2, 4),
         pause_ms=10 ** chance.uniform(0, 3),
-        sync_ms=10 ** chance.uniform(-1, 1.5),
+        sync_ms=10 ** chance.uniform(-1, 2.5),
         crash_every_ms=10 ** chance.uniform(3, 4.5) if crashes else math.inf,
         downtime_ms=10 ** chance.uniform(1, 3.5),
+        aftermath=chance.choice((0.0, 0.1, 0.5)) if crashes else 0.0,
         power_loss=chance.choice((0.0, 0.5, 1.0)),
         **rates,
     )

@@ -39,6 +39,7 @@ class Network:
         self.trace = trace
         self._listeners: dict[tuple[str, int], Listener] = {}
         self._wire_count = 0
+        self.on_broken: Callable[[], None] = lambda: None  # told when a connection breaks
 
     def listen(self, host: str, port: int, listener: Listener) -> None:
         """Let clients find somebody at an address."""

@@ -148,6 +148,7 @@ class Wire:
             network.trace.note(stream.name, "breaks after %d of %d bytes", kept, len(data))
             stream.write(data[:kept], deliver)
             stream.tell(self.cut)
+            network.on_broken()
         elif chance.happens(now.stall):
             kept = chance.below(len(data) + 1)
             for_ms = math.inf if chance.happens(_FOR_GOOD) else chance.uniform(*_STALL_MS)

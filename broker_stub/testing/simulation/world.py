@@ -36,6 +36,8 @@ _RUN_MS: Final = 3_600_000.0
 # How late a thread runs that could, where nothing holds it up.
 _HESITATION_MS: Final = (0.001, 0.05)
 _LOOK_AGAIN_MS: Final = 1.0
+# How soon a crash follows other trouble: while clients come back and try again.
+_AFTERMATH_MS: Final = (0.0, 300.0)
 
 
 class Simulation:
@@ -75,6 +77,7 @@ class Simulation:
         )
         self._threads = self.chance("threads")
         self._crashes = self.chance("crashes")
+        self.network.on_broken = self._crash_after_trouble
         self._environments: list[SimulatedEnvironment] = []
         self._logged_errors = LoggedErrors()
         self._disk = SimulatedDisk(self.chance("disk"), self.trace)
@@ -178,14 +181,23 @@ class Simulation:
     # Crashes
 
     def _crash_in_time(self) -> None:
-        mean_ms = self.weather.now.crash_every_ms
-        if mean_ms != math.inf:
-            self.scheduler.after(self._crashes.exponential(mean_ms), self._crash)
+        """Plan the end of the life that the broker begins."""
+        self._crash_after(self._crashes.exponential(self.weather.now.crash_every_ms))
 
-    def _crash(self) -> None:
+    def _crash_after_trouble(self) -> None:
+        if self._crashes.happens(self.weather.now.aftermath):
+            self._crash_after(self._crashes.uniform(*_AFTERMATH_MS))
+
+    def _crash_after(self, delay_ms: float) -> None:
+        if delay_ms != math.inf:
+            self.scheduler.after(delay_ms, partial(self._crash, self.broker.life_number))
+
+    def _crash(self, life_number: int) -> None:
         now = self.weather.now
-        if now.crash_every_ms == math.inf:
-            return  # it has become calm
+        if now.crash_every_ms == math.inf or not self.broker.is_up:
+            return  # it has become calm, or the broker is down already
+        if self.broker.life_number != life_number:
+            return  # that life is over
         if self._crashes.happens(now.power_loss):
             self.broker.lose_power()
         else:
