@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from broker_stub import Broker
+from broker_stub.broker_keys import BROKER_DEFINITION
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.server_process import ROOT, ServerProcess
@@ -76,9 +78,90 @@ def test_an_option_without_a_value_is_told(tmp_path):
     assert "line 2" in failure("--port=0", "--properties", properties)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--port=70000"], "is no port"),
+        (["--config", "num.partitions=many"], "an integer, at least 1"),
+        (["--config", "listeners=9092"], "NAME://host:port"),
+        (["--host=0.0.0.0"], "name one in advertised.listeners"),
+        (["--host=nowhere.invalid"], "can't listen on port"),
+        (["--host=127.0.0.1", "--config", "listeners=PLAINTEXT://:0"], "either a host and a port"),
+        (["--data-dir=x", "--config", "log.dirs=y"], "either a data folder or log.dirs"),
+        (["--properties=/nowhere"], "can't read /nowhere"),
+    ],
+)
+def test_what_can_not_be_is_told_in_words(arguments, told):
+    assert told in failure(*arguments)
+
+
+def test_a_folder_in_use_is_told_in_one_line(tmp_path):
+    with Broker(tmp_path):
+        told = failure("--port=0", "--data-dir", tmp_path)
+    assert told.startswith(f"broker_stub: {tmp_path} is in use")
+    assert told.count("\n") == 1
+
+
+def test_a_file_of_apache_kafka_works_and_what_has_no_effect_is_named(tmp_path):
+    properties = tmp_path / "server.properties"
+    properties.write_text(
+        "process.roles=broker,controller\n"
+        "node.id=1\n"
+        "controller.quorum.bootstrap.servers=localhost:9093\n"
+        "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\n"
+        "inter.broker.listener.name=PLAINTEXT\n"
+        "controller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL\n"
+        "num.network.threads=3\n"
+        f"log.dirs={tmp_path / 'kraft-combined-logs'}\n"
+        "num.partitions=5\n"
+        "offsets.topic.replication.factor=1\n"
+        "log.retention.hours=168\n"
+    )
+    process = subprocess.Popen(
+        command("--properties", properties),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        assert partitions_of(port, "orders") == 5
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert errors == (
+        "options without an effect here: controller.quorum.bootstrap.servers, "
+        "inter.broker.listener.name, num.network.threads, process.roles\n"
+    )
+
+
+def test_requests_are_not_kept_by_a_server():
+    # What a test wants to look at costs every request a little, and nobody looks here.
+    main = import_module("broker_stub.__main__")
+    broker = main._broker(main._parser().parse_args(["--port", "0"]))
+    with broker, RawClient(broker.port) as client:
+        client.ask(MetadataRequest(topics=None), 9)
+        assert broker.requests.count() == 0
+
+
+def test_every_option_is_listed_with_its_meaning():
+    result = subprocess.run(
+        command("--list-options"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    for name, row in BROKER_DEFINITION.keys.items():
+        assert f"{name} (" in result.stdout
+        assert row.doc in result.stdout
+
+
 def test_help_is_worth_reading():
     result = subprocess.run(
         command("--help"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
-    for option in ("--port", "--host", "--data-dir", "--config", "--properties"):
+    options = ("--port", "--host", "--data-dir", "--config", "--properties", "--list-options")
+    for option in options:
         assert option in result.stdout
+    assert "broker-stub --data-dir" in result.stdout
