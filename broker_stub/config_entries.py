@@ -18,12 +18,20 @@ DYNAMIC_DEFAULT_SOURCE: Final = 3
 STATIC_BROKER_SOURCE: Final = 4
 DEFAULT_SOURCE: Final = 5
 
-_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 5, 6, 7
+_BOOLEAN, _STRING, _INT, _SHORT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 4, 5, 6, 7
 _WIRE_TYPES: Final[Mapping[object, int]] = {
     bool: _BOOLEAN,
     str: _STRING,
     float: _DOUBLE,
     list: _LIST,
+}
+_EXCEPTIONS: Final[Mapping[str, int]] = {
+    "group.initial.rebalance.delay.ms": _INT,
+    "group.max.session.timeout.ms": _INT,
+    "group.min.session.timeout.ms": _INT,
+    "log.flush.offset.checkpoint.interval.ms": _INT,
+    "offsets.topic.replication.factor": _SHORT,
+    "producer.id.expiration.ms": _INT,
 }
 
 
@@ -121,13 +129,15 @@ def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) ->
 
 
 def _wire_type(row: ConfigKey) -> int:
-    if row.type is int:
-        # Kafka tells int and long apart, we do not; its longs are times and unbounded sizes.
-        is_long = row.name.endswith(
-            (".ms", "retention.bytes", "flush.messages", "flush.interval.messages")
-        )
-        return _LONG if is_long else _INT
-    return _WIRE_TYPES[row.type]
+    if row.type is not int:
+        return _WIRE_TYPES[row.type]
+    # Kafka tells its integers apart, we do not: its longs are times and unbounded sizes.
+    if row.name in _EXCEPTIONS:
+        return _EXCEPTIONS[row.name]
+    is_long = row.name.endswith(
+        (".ms", "retention.bytes", "flush.messages", "flush.interval.messages")
+    )
+    return _LONG if is_long else _INT
 
 
 def as_text(value: Any) -> str | None:
