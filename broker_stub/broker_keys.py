@@ -169,6 +169,27 @@ BROKER_ROWS: Final = (
         "The folders to keep data in; partitions are spread over them. log.dir if not set.",
     ),
     ConfigKey(
+        "log.cleaner.backoff.ms",
+        int,
+        15_000,
+        at_least(0),
+        "How often logs are looked for that are due for compaction.",
+    ),
+    ConfigKey(
+        "log.cleaner.dedupe.buffer.size",
+        int,
+        128 << 20,
+        at_least(1 << 20),
+        "The most memory that compaction takes for keys; a log with more takes several rounds.",
+    ),
+    ConfigKey(
+        "log.cleaner.enable",
+        bool,
+        True,
+        None,
+        "Whether the topics with cleanup.policy=compact are compacted.",
+    ),
+    ConfigKey(
         "log.retention.check.interval.ms",
         int,
         300_000,

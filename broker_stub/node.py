@@ -75,7 +75,10 @@ class Node:
             node_id=self.node_id,
             default_config=config.log_config({}),
             settings=LogManagerSettings(
-                retention_check_interval_ms=config["log.retention.check.interval.ms"]
+                retention_check_interval_ms=config["log.retention.check.interval.ms"],
+                cleaner_enable=config["log.cleaner.enable"],
+                cleaner_backoff_ms=config["log.cleaner.backoff.ms"],
+                cleaner_dedupe_buffer_size=config["log.cleaner.dedupe.buffer.size"],
             ),
             files=files,
         )

@@ -1,6 +1,6 @@
 """Kafka's checkpoint files: a version, a count, then one line per entry.
 
-`recovery-point-offset-checkpoint`, `log-start-offset-checkpoint` and
+`recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`, `cleaner-offset-checkpoint` and
 `replication-offset-checkpoint` (the high watermarks) in a log dir's root, and a partition's
 `leader-epoch-checkpoint`. Written to a temporary file and renamed, so that a reader finds the old
 content or the new. No state; whoever owns the file decides on the thread.
@@ -17,6 +17,7 @@ from pyclient.types import TopicPartition
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 
 Sync: TypeAlias = Callable[[str], None]

@@ -94,7 +94,7 @@ class LogManager:
         self._to_remove: list[tuple[str, float]] = []  # deleted folders, likewise
         self._timers = Timers(clock)  # background thread only
         self._written: dict[str, dict[TopicPartition, int]] = {}  # what checkpoints say
-        self._cleaning: "Work | None" = None  # the compaction that goes on, if one does
+        self._cleaning: Work | None = None  # the compaction that goes on, if one does
 
     # The table
 
