@@ -127,9 +127,10 @@ class StructMeta(type):
     def __new__(  # noqa: D102
         metaclass, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any
     ) -> StructMeta:
-        fields = tuple(value for value in namespace.values() if isinstance(value, Field))
-        for one in fields:
-            one.name = next(key for key, value in namespace.items() if value is one)
+        fields = tuple(value for value in namespace.values() if type(value) is Field)
+        for key, value in namespace.items():
+            if type(value) is Field:
+                value.name = key
         for one in fields:
             del namespace[one.name]
         namespace["fields"] = fields
@@ -137,9 +138,20 @@ class StructMeta(type):
             *namespace.get("__slots__", ()),
             *(one.name for one in fields),
         )
+        made = super().__new__(metaclass, name, bases, namespace, **keywords)
         if fields:
-            namespace["__init__"] = _constructor(name, fields)
-        return super().__new__(metaclass, name, bases, namespace, **keywords)
+            made._write_constructor_later()
+        return made
+
+    def _write_constructor_later(cls) -> None:
+        """Write `__init__` when the first instance is made: of most messages there is none."""
+
+        def __init__(self: object, **values: Any) -> None:  # noqa: N807
+            constructor = _constructor(cls.__name__, cls.fields)
+            cls.__init__ = constructor  # type: ignore[misc]
+            constructor(self, **values)
+
+        cls.__init__ = __init__  # type: ignore[misc]
 
 
 def _constructor(owner: str, fields: tuple[Field, ...]) -> Callable[..., None]:
