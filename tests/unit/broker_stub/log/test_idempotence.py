@@ -25,6 +25,20 @@ def test_each_of_the_last_five_batches_is_recognised_with_its_first_offsets(tmp_
     assert log.log_end_offset == 14
 
 
+def test_a_retry_waits_for_the_flush_that_its_batch_waits_for(tmp_path):
+    log = open_log(tmp_path / "orders-0", flush_messages=1)
+    assert append(log, idempotent_batch(0, 2)).flush_due
+    assert append(log, idempotent_batch(0, 2)).flush_due  # the first one is not over yet
+    log.flush()
+    assert not append(log, idempotent_batch(0, 2)).flush_due
+
+
+def test_a_retry_needs_no_flush_where_none_is_asked_for(tmp_path):
+    log = open_log(tmp_path / "orders-0")
+    append(log, idempotent_batch(0, 2))
+    assert not append(log, idempotent_batch(0, 2)).flush_due
+
+
 def test_an_older_retry_is_out_of_order(tmp_path):
     log = open_log(tmp_path / "orders-0")
     sequences_written(log, 7)
