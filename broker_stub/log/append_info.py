@@ -5,6 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from broker_stub.log.batch_header import BatchHeader, put_base_offset, put_leader_epoch
+from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.producer_state import RememberedBatch
 
 
@@ -56,12 +57,19 @@ def number_batches(
     return places
 
 
-def again(batch: RememberedBatch, uses_append_time: bool, log_start_offset: int) -> AppendInfo:
-    """The answer to a retry of a batch that was written before."""
+def again(
+    batch: RememberedBatch, config: LogConfig, log_start_offset: int, recovery_point: int
+) -> AppendInfo:
+    """The answer to a retry of a batch that was written before.
+
+    Its flush may not be over; where acks wait for one, the retry's does, too.
+    """
+    is_unsynced = batch.last_offset >= recovery_point
     return AppendInfo(
         batch.first_offset,
         batch.last_offset,
-        batch.timestamp if uses_append_time else -1,
+        batch.timestamp if config.uses_append_time else -1,
         log_start_offset,
         duplicate=True,
+        flush_due=is_unsynced and config.flush_messages != INT64_MAX,
     )

@@ -222,10 +222,7 @@ class PartitionLog:
                 from_client=origin is AppendOrigin.CLIENT,
             )
             if duplicate is not None:
-                info = again(duplicate, config.uses_append_time, self._log_start_offset)
-                # It is written, but its flush may not be over: the retry waits for one as well.
-                unsynced = duplicate.last_offset >= self.recovery_point
-                return info._replace(flush_due=unsynced and config.flush_messages != _NEVER)
+                return again(duplicate, config, self._log_start_offset, self.recovery_point)
             for index, marker in markers.items():
                 check_marker(self.producer_state, headers[index], marker)
             first_offset = self._log_end_offset
