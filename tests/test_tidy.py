@@ -229,6 +229,16 @@ def test_clocks_randomness_and_sockets_stay_in_their_rooms() -> None:
     assert not wrong
 
 
+def test_what_is_synced_goes_through_one_door() -> None:
+    # A simulated disk stands behind it, and would not hear of any other fsync.
+    wrong = [
+        source.path
+        for source in sources("broker_stub")
+        if re.search(r"\bos\.(?:fsync|fdatasync|sync)\b", source.text)
+    ]
+    assert wrong == ["broker_stub/log/open_files.py"]
+
+
 def test_every_module_says_what_it_is_for() -> None:
     assert not [
         each.path for each in sources(*PACKAGES, "tests") if not ast.get_docstring(each.tree)
