@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from threading import Event, Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
@@ -21,7 +21,6 @@ from broker_stub.log.background import BackgroundThread
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
 from broker_stub.server import Server
-from broker_stub.testing.request_log import RequestLog
 from pyclient.clock import Clock, ManualClock, SystemClock
 from pyclient.entropy import Entropy
 from pyclient.errors import BrokerResponseError, IllegalStateError, KafkaConfigurationError
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker_stub.testing.faults import Faults
+    from broker_stub.testing.request_log import RequestLog
 
 Result = TypeVar("Result")
 Created: TypeAlias = PlannedTopic | BrokerResponseError
@@ -43,9 +43,6 @@ class Broker:
 
     Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes; `kill`
     and `restart` leave it. With a `ManualClock`, time passes when the test says so.
-
-    Attributes:
-        requests: what clients asked for; see `broker_stub.testing.request_log`.
     """
 
     def __init__(
@@ -79,7 +76,6 @@ class Broker:
         self._temporary: str | None = None
         self._listeners = _listeners(self._config, host, port)
         self._run: _Run | None = None
-        self.requests = RequestLog()
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
         self._faults_lock = Lock()  # guards the first use of `faults`
@@ -107,6 +103,13 @@ class Broker:
 
         folder = self._log_dirs[0] if self._log_dirs else self._temporary
         return None if folder is None else Path(folder)
+
+    @cached_property
+    def requests(self) -> RequestLog:
+        """What clients asked for; see `broker_stub.testing.request_log`."""
+        from broker_stub.testing.request_log import RequestLog
+
+        return RequestLog()
 
     @property
     def faults(self) -> Faults:

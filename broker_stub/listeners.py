@@ -19,9 +19,7 @@ DEFAULT_NAME: Final = "PLAINTEXT"
 # An address, not a name: some clients resolve localhost to ::1 and find nobody there.
 DEFAULT_HOST: Final = "127.0.0.1"
 
-_SYNTAX: Final = re.compile(
-    r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?P<port>\d+)"
-)
+_SYNTAX: Final = r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?P<port>\d+)"
 _PORT_MAX: Final = 65535
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -89,7 +87,7 @@ def _advertised(config: BrokerConfig) -> list[Listener]:
 def _parsed(option: str, texts: Sequence[str]) -> list[Listener]:
     listeners: dict[str, Listener] = {}
     for text in texts:
-        found = _SYNTAX.fullmatch(text)
+        found = re.fullmatch(_SYNTAX, text)
         if found is None or int(found["port"]) > _PORT_MAX:
             raise _refused(option, text, "it must be of the form NAME://host:port")
         name = found["name"].upper()

@@ -4,7 +4,6 @@ A leaf. Tuples and not dataclasses, because programs written for kafka-python un
 them.
 """
 
-import base64
 from typing import NamedTuple
 
 
@@ -98,7 +97,9 @@ class ConsumerGroupMetadata(NamedTuple):
 
 def format_uuid(uuid: bytes) -> str:
     """Kafka's text form of a topic id: URL-safe base64 of the 16 bytes, without padding."""
-    return base64.urlsafe_b64encode(uuid).decode("ascii").rstrip("=")
+    from base64 import urlsafe_b64encode  # seldom needed, and a start should not wait for it
+
+    return urlsafe_b64encode(uuid).decode("ascii").rstrip("=")
 
 
 def parse_uuid(text: str) -> bytes:
@@ -107,8 +108,10 @@ def parse_uuid(text: str) -> bytes:
     Raises:
         ValueError: the text is not the form of 16 bytes.
     """
+    from base64 import b64decode
+
     try:
-        uuid = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        uuid = b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
         raise ValueError(f"{text!r} is not a topic id in URL-safe base64") from error
     if len(uuid) != 16:

@@ -5,10 +5,8 @@
 and stop, off the serving thread.
 """
 
-import base64
 import contextlib
 import fcntl
-import json
 import os
 from typing import Final
 
@@ -16,6 +14,7 @@ from broker_stub.log.checkpoints import Sync, write_atomically
 from broker_stub.log.open_files import OpenFile, fsync
 from pyclient.entropy import Entropy
 from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
+from pyclient.types import format_uuid, parse_uuid
 
 META_PROPERTIES: Final = "meta.properties"
 LOCK: Final = ".lock"
@@ -72,7 +71,7 @@ class LogDir:
         path = self.file(META_PROPERTIES)
         found = _read_properties(path)
         if found is None:
-            self.cluster_id = cluster_id or _to_text(entropy.uuid())
+            self.cluster_id = cluster_id or format_uuid(entropy.uuid())
             self.directory_id = entropy.uuid()
             self._write_identity(path, node_id)
             return
@@ -100,7 +99,7 @@ class LogDir:
     def _write_identity(self, path: str, node_id: int) -> None:
         text = (
             f"version={_VERSION}\nnode.id={node_id}\ncluster.id={self.cluster_id}\n"
-            f"directory.id={_to_text(self.directory_id)}\n"
+            f"directory.id={format_uuid(self.directory_id)}\n"
         )
         write_atomically(path, text, sync=self._sync)
         self._sync(self.path)
@@ -119,6 +118,8 @@ class LogDir:
         os.unlink(path)
         self._sync(self.path)
         self._clean_epoch = -1
+        import json  # a start from nothing does without
+
         with contextlib.suppress(ValueError, KeyError, TypeError):
             self._clean_epoch = int(json.loads(text)["brokerEpoch"])
         return self._clean_epoch
@@ -130,7 +131,7 @@ class LogDir:
 
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
         """Note that everything is on disk."""
-        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
         self._sync(self.path)
 
@@ -146,16 +147,8 @@ def _read_properties(path: str) -> dict[str, str] | None:
     return {key.strip(): value.strip() for key, _, value in pairs} or None
 
 
-def _to_text(uuid: bytes) -> str:
-    """Kafka's text of a uuid."""
-    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
-
-
 def _to_uuid(path: str, text: str) -> bytes:
     try:
-        uuid = base64.urlsafe_b64decode(text + "==")
+        return parse_uuid(text)
     except ValueError:
-        uuid = b""
-    if len(uuid) != 16:
-        raise KafkaStorageError(f"{path}: directory.id {text!r} is no uuid")
-    return uuid
+        raise KafkaStorageError(f"{path}: directory.id {text!r} is no uuid") from None

@@ -6,7 +6,6 @@ guards the table of logs and the lists of work; nothing blocks under it.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import Lock
@@ -287,7 +286,7 @@ class LogManager:
         for log, due_ms in to_flush.items():
             self._at(due_ms, partial(self._flush, log))
         for folder, due_ms in to_remove:
-            self._at(due_ms, partial(shutil.rmtree, folder, ignore_errors=True))
+            self._at(due_ms, partial(_remove_folder, folder))
         self._timers.fire()
         if self._cleaning is not None:
             self._clean_on()
@@ -415,6 +414,12 @@ def _partition_of(name: str) -> TopicPartition | None:
     if not topic or not (index.isascii() and index.isdigit()):
         return None
     return TopicPartition(topic, int(index))
+
+
+def _remove_folder(folder: str) -> None:
+    import shutil  # takes longer to import than the rest of a start
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unlink(paths: Sequence[str]) -> None:

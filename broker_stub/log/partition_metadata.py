@@ -3,7 +3,6 @@
 Written with the folder, by the first append; synced by the log's first flush.
 """
 
-import base64
 import os
 import re
 from typing import Final
@@ -11,11 +10,12 @@ from typing import Final
 from broker_stub import diagnostics
 from broker_stub.log.checkpoints import write_atomically
 from pyclient.errors import KafkaStorageError
+from pyclient.types import format_uuid, parse_uuid
 
 _FILE_NAME: Final = "partition.metadata"
 _VERSION: Final = "0"
-_WHOLE: Final = re.compile(rb"version: (\d+)\ntopic_id: ([\w-]{22})\n?")
-_OTHER_VERSION: Final = re.compile(rb"version: (?!0\n)\d+\n")
+_WHOLE: Final = rb"version: (\d+)\ntopic_id: ([\w-]{22})\n?"
+_OTHER_VERSION: Final = rb"version: (?!0\n)\d+\n"
 
 
 def metadata_path(folder: str) -> str:
@@ -25,8 +25,7 @@ def metadata_path(folder: str) -> str:
 
 def write_partition_metadata(folder: str, topic_id: bytes) -> None:
     """Write the file of a new folder."""
-    text = base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
-    content = f"version: {_VERSION}\ntopic_id: {text}"
+    content = f"version: {_VERSION}\ntopic_id: {format_uuid(topic_id)}"
     write_atomically(metadata_path(folder), content, sync=None)
 
 
@@ -44,10 +43,10 @@ def read_partition_metadata(folder: str) -> bytes | None:
             content = file.read()
     except FileNotFoundError:
         return None
-    if _OTHER_VERSION.match(content):
+    if re.match(_OTHER_VERSION, content):
         raise KafkaStorageError(f"{path} is of another version than {_VERSION}: {content!r}")
-    whole = _WHOLE.fullmatch(content)
+    whole = re.fullmatch(_WHOLE, content)
     if whole is None:
         diagnostics.warn("%s is torn: %r", path, content)
         return None
-    return base64.urlsafe_b64decode(whole[2] + b"==")
+    return parse_uuid(whole[2].decode())

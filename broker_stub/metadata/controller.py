@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from broker_stub import diagnostics
 from broker_stub.background import Background
 from broker_stub.config import BrokerConfig
-from broker_stub.metadata.config_changes import ConfigChange, plan_change
 from broker_stub.metadata.elections import elect_leaders
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
@@ -41,6 +40,9 @@ from pyclient.protocol.messages.metadata_records import (
 )
 from pyclient.protocol.primitives import ZERO_UUID, Uuid
 from pyclient.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from broker_stub.metadata.config_changes import ConfigChange
 
 PRODUCER_ID_BLOCK: Final = 1000
 
@@ -145,6 +147,7 @@ class Controller:
         validate_only: bool = False,
     ) -> None:
         """Change configurations; None for each that is changed."""
+        from broker_stub.metadata.config_changes import plan_change  # seldom needed
 
         def plan(change: ConfigChange) -> tuple[None, list[Message]]:
             return None, plan_change(change, self._image, self._config, self._node_id)

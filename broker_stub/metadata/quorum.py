@@ -1,16 +1,16 @@
-"""Who the controllers are, as the metadata log of Apache Kafka tells it. Pure functions."""
+"""Who the controllers are, as the metadata log of Apache Kafka tells it. Pure functions.
+
+What they need is imported when there is such a log: our own names no controllers.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 from typing import Final
 
 from pyclient.errors import KafkaStorageError
-from pyclient.protocol.messages.quorum_records import LeaderChangeMessage, VotersRecord
 from pyclient.records.batch import RecordBatch
-from pyclient.records.control import ControlRecordType, control_record_type
 
 QUORUM_STATE: Final = "quorum-state"
 _VERSION: Final = struct.Struct(">h")
@@ -18,6 +18,9 @@ _VERSION: Final = struct.Struct(">h")
 
 def voters_in(batch: RecordBatch) -> frozenset[int] | None:
     """The voters that a control batch names; None where it is not about them."""
+    from pyclient.protocol.messages.quorum_records import LeaderChangeMessage, VotersRecord
+    from pyclient.records.control import ControlRecordType, control_record_type
+
     kind = control_record_type(batch)
     if kind is ControlRecordType.LEADER_CHANGE:
         declared: type[LeaderChangeMessage | VotersRecord] = LeaderChangeMessage
@@ -39,6 +42,8 @@ def voters_of_state(folder: str) -> frozenset[int]:
     path = os.path.join(folder, QUORUM_STATE)
     try:
         with open(path, encoding="utf-8") as file:
+            import json
+
             voters = json.load(file).get("currentVoters") or ()
             return frozenset(int(voter["voterId"]) for voter in voters)
     except FileNotFoundError:

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 from pyclient.errors import CorruptRecordError
 from pyclient.records.batch import RecordBatch, iter_batches
-from pyclient.records.control import ControlRecordType, control_record_type
 
-_NAME: Final = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
+_NAME: Final = r"([0-9]{20})-([0-9]{10})\.checkpoint"
 
 
 class SnapshotFile(NamedTuple):
@@ -31,7 +30,7 @@ def list_snapshots(folder: str) -> list[SnapshotFile]:
         names = os.listdir(folder)
     except FileNotFoundError:
         return []
-    found = [(name, match) for name in names if (match := _NAME.fullmatch(name)) is not None]
+    found = [(name, match) for name in names if (match := re.fullmatch(_NAME, name)) is not None]
     return sorted(
         (
             SnapshotFile(int(match[1]), int(match[2]), os.path.join(folder, name))
@@ -47,6 +46,11 @@ def read_snapshot(snapshot: SnapshotFile) -> list[RecordBatch]:
     Raises:
         CorruptRecordError: it is cut off or damaged.
     """
+    from pyclient.records.control import ControlRecordType, control_record_type
+
+    def is_kind(batch: RecordBatch, kind: ControlRecordType) -> bool:
+        return batch.is_control and control_record_type(batch) is kind
+
     with open(snapshot.path, "rb") as file:
         data = file.read()
     batches: list[RecordBatch] = []
@@ -56,13 +60,10 @@ def read_snapshot(snapshot: SnapshotFile) -> list[RecordBatch]:
         batch.check_crc()
         batches.append(batch)
     if (
-        sum(batch.size_in_bytes for batch in batches) != len(data)
-        or not _is(batches[:1], ControlRecordType.SNAPSHOT_HEADER)
-        or not _is(batches[-1:], ControlRecordType.SNAPSHOT_FOOTER)
+        not batches
+        or sum(batch.size_in_bytes for batch in batches) != len(data)
+        or not is_kind(batches[0], ControlRecordType.SNAPSHOT_HEADER)
+        or not is_kind(batches[-1], ControlRecordType.SNAPSHOT_FOOTER)
     ):
         raise CorruptRecordError(f"{snapshot.path} is cut off")
     return batches
-
-
-def _is(batches: list[RecordBatch], kind: ControlRecordType) -> bool:
-    return any(batch.is_control and control_record_type(batch) is kind for batch in batches)

@@ -7,13 +7,15 @@ at which base offset and which byte of the input.
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyclient import _twin
 from pyclient.errors import CorruptRecordError
 from pyclient.records.compression import MAX_EXPANDED, Buffer, decompress
-from pyclient.records.legacy import LegacyBatch
 from pyclient.records.record import ConsumerRecord
+
+if TYPE_CHECKING:
+    from pyclient.records.legacy import LegacyBatch
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
@@ -236,7 +238,7 @@ class RecordBatch:
         )
 
 
-AnyBatch = RecordBatch | LegacyBatch
+AnyBatch: TypeAlias = "RecordBatch | LegacyBatch"
 
 
 def iter_batches(buffer: Buffer, position: int = 0) -> Iterator[AnyBatch]:
@@ -259,6 +261,11 @@ def iter_batches(buffer: Buffer, position: int = 0) -> Iterator[AnyBatch]:
             )
         if length > size - position - LOG_OVERHEAD:
             return
-        batch = RecordBatch(view, position) if magic == 2 else LegacyBatch(view, position)
-        yield batch
+        yield RecordBatch(view, position) if magic == 2 else _legacy_batch(view, position)
         position += LOG_OVERHEAD + length
+
+
+def _legacy_batch(view: memoryview, position: int) -> "LegacyBatch":
+    from pyclient.records.legacy import LegacyBatch  # brokers have written none since 2017
+
+    return LegacyBatch(view, position)
