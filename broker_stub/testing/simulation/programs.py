@@ -35,6 +35,7 @@ class Program:
         name: what it is called in the trace.
         result: what the function returned, once it `is_done`.
         error: what it raised.
+        is_astray: it waits for something in the real world, and has the baton.
     """
 
     def __init__(self, programs: Programs, name: str, function: Callable[[], Any]) -> None:
@@ -42,6 +43,7 @@ class Program:
         self.result: Any = None
         self.error: BaseException | None = None
         self.is_done = False
+        self.is_astray = False
         self._programs = programs
         self._function = function
         self._baton = _thread.allocate_lock()
@@ -70,6 +72,7 @@ class Program:
         programs.running = self
         self._baton.release()
         if not programs.returned.acquire(timeout=_PATIENCE_SECONDS):
+            self.is_astray = True
             raise WorldStuckError(
                 f"{self.name} has not come back for {_PATIENCE_SECONDS:.0f} s of real time: does"
                 f" it wait for something that is not in this world?\n{self._stack()}"
@@ -189,12 +192,13 @@ class Programs:
         program.stand_still()
 
     def end(self) -> None:
-        """Unwind every program that has not ended."""
+        """Unwind every program that has not ended; one that is astray cannot be helped."""
         self.is_over = True
         for program in self._all:
-            while not program.is_done:
+            while not (program.is_done or program.is_astray):
                 program.take_turn()
-            program.join()
+            if program.is_done:
+                program.join()
 
 
 class SimulatedWaiter:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -79,10 +80,15 @@ class Simulation:
         self._crashes = self.chance("crashes")
         self.network.on_broken = self._crash_after_trouble
         self._environments: list[SimulatedEnvironment] = []
-        self._logged_errors = LoggedErrors()
-        self._disk = SimulatedDisk(self.chance("disk"), self.trace)
-        self.broker = SimulatedBroker(self, self._disk, broker_config)
-        self.broker.start()
+        with ExitStack() as undo:
+            self._logged_errors = LoggedErrors()
+            undo.callback(self._logged_errors.detach)
+            disk = SimulatedDisk(self.chance("disk"), self.trace)
+            undo.callback(disk.remove)
+            self.broker = SimulatedBroker(self, disk, broker_config)
+            undo.callback(self.broker.kill)
+            self.broker.start()
+            self._undo = undo.pop_all()
 
     def chance(self, name: str) -> Chance:
         """A stream of random numbers: the same name in the same seed gives the same ones."""
@@ -212,12 +218,10 @@ class Simulation:
 
     def close(self) -> None:
         """End what still runs, and leave nothing behind."""
-        self.programs.end()
-        for environment in self._environments:
-            environment.end()
-        self.broker.kill()
-        self._disk.remove()
-        self._logged_errors.detach()
+        with self._undo as undo:
+            for environment in self._environments:
+                undo.callback(environment.end)
+            undo.callback(self.programs.end)
 
     def explanation(self) -> str:
         """How to see this history again, and how it ended."""

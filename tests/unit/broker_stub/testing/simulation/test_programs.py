@@ -134,16 +134,20 @@ def test_a_thread_that_is_no_program_cannot_wait_in_the_name_of_one(world):
     assert len(errors) == 1
 
 
-def test_a_program_that_blocks_in_the_real_world_is_named_with_its_stack(world, monkeypatch):
+def test_a_program_that_blocks_in_the_real_world_is_named_with_its_stack(monkeypatch):
     monkeypatch.setattr(programs, "_PATIENCE_SECONDS", 0.05)
     real = threading.Event()
 
     def wait_for_the_real_world():
         real.wait()
 
-    world.program(wait_for_the_real_world)
+    def history():
+        with Simulation(1, CALM) as world:
+            world.program(wait_for_the_real_world)
+            world.run()
+
     with pytest.raises(WorldStuckError, match=r"(?s)wait_for_the_real_world.*real\.wait\(\)"):
-        world.run()
+        history()  # and the world can be closed all the same
     real.set()
 
 

@@ -7,7 +7,14 @@ import threading
 
 import pytest
 
-from broker_stub.testing.simulation import CALM, Conditions, Simulation, WorldStuckError
+from broker_stub.testing.simulation import (
+    CALM,
+    Conditions,
+    Simulation,
+    WorldStuckError,
+    disk,
+)
+from broker_stub.testing.simulation.broker import SimulatedBroker
 from broker_stub.testing.simulation.conditions import drawn
 from broker_stub.testing.simulation.histories import explore
 from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer
@@ -265,6 +272,18 @@ def test_what_is_in_flight_at_the_end_of_a_world_fails():
         world.program(ask, world)
         world.run_for(100)
     assert errors == []  # the program was unwound, not answered
+
+
+def test_a_world_whose_broker_cannot_start_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "_IN_MEMORY", str(tmp_path))
+
+    def refuse(_broker):
+        raise OSError("out of order")
+
+    monkeypatch.setattr(SimulatedBroker, "start", refuse)
+    with pytest.raises(OSError, match="out of order"):
+        Simulation(1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_streams_of_chance_are_independent(world):
