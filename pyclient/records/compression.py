@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from functools import cache
 from typing import Any, Final
 
 from pyclient.errors import CorruptRecordError, UnsupportedCodecError
@@ -95,6 +96,7 @@ def _damaged(codec: str, error: object) -> CorruptRecordError:
 # gzip
 
 
+@cache  # looking in vain for a library takes longer than expanding a batch
 def _zlib() -> Any:
     try:
         from isal import isal_zlib
