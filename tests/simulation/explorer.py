@@ -11,13 +11,14 @@ import importlib
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from broker_stub.testing.simulation.histories import explore
+from broker_stub.testing.simulation import Simulation, explore
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("admin", "producer")
+KINDS = ("admin", "producer", "churn")
 PROCESSES = 2
 
 
@@ -59,15 +60,19 @@ def explore_in_parallel(kind: str, first_seed: int, histories: int, seconds: flo
     return Explored(sum(counts), first_seed + PROCESSES * min(counts))
 
 
+def history_of(kind: str) -> Callable[[int], Simulation]:
+    """The function that runs a seed's history of a kind, and checks it."""
+    module = importlib.import_module(f"tests.simulation.{kind}_history")
+    history: Callable[[int], Simulation] = getattr(module, f"{kind}_history")
+    return history
+
+
 def main(kind: str, first_seed: str, step: str, histories: str, seconds: str) -> None:
     """What one process does: explore, and print how many histories it were."""
     logging.disable(logging.WARNING)  # expected ones, by the thousand
-    history = getattr(
-        importlib.import_module(f"tests.simulation.{kind}_history"), f"{kind}_history"
-    )
     end = int(first_seed) + int(step) * int(histories)
     seeds = range(int(first_seed), end, int(step))
-    print(explore(history, seeds, float(seconds)).histories)
+    print(explore(history_of(kind), seeds, float(seconds)).histories)
 
 
 if __name__ == "__main__":

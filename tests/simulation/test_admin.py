@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker_stub.testing.simulation.histories import explore
+from broker_stub.testing.simulation import explore
 from pyclient.admin.requests import AdminRequests
 from pyclient.errors import KafkaError
 from pyclient.protocol.schema import Message

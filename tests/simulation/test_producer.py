@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.testing.simulation.histories import explore
+from broker_stub.testing.simulation import explore
 from pyclient.producer.partition_queue import PartitionQueue
 from pyclient.producer.producer_batch import ProducerBatch
 from pyclient.producer.sequences import PartitionSequences, Sequences
