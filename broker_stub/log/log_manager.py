@@ -287,6 +287,9 @@ class LogManager:
             self._at(due_ms, partial(self._flush, log))
         for folder, due_ms in to_remove:
             self._at(due_ms, partial(_remove_folder, folder))
+        if to_remove:
+            # What they say of a deleted log is not true of the next one of its name.
+            self._attempt(self._write_checkpoints)
         self._timers.fire()
         if self._cleaning is not None:
             self._clean_on()
@@ -307,13 +310,16 @@ class LogManager:
 
     def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
         def run() -> None:
-            try:
-                work()
-            except OSError as error:
-                diagnostics.warn("the log manager could not do its work: %s", error)
+            self._attempt(work)
             self._timers.after(interval_ms, run)
 
         self._timers.after(interval_ms, run)
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError as error:
+            diagnostics.warn("the log manager could not do its work: %s", error)
 
     def _flush(self, log: PartitionLog) -> None:
         try:

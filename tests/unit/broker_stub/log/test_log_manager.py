@@ -345,3 +345,17 @@ def test_a_log_can_be_flushed_after_a_power_loss_that_took_its_small_files(tmp_p
     log = open_manager(tmp_path).get("orders", 0)
     assert log is not None
     assert (log.topic_id, log.leader_epochs.latest_epoch) == (TOPIC_ID, 0)
+
+
+def test_a_new_log_of_a_deleted_ones_name_is_not_taken_for_flushed(tmp_path):
+    manager = open_manager(tmp_path)
+    append(create(manager))
+    manager.close()
+    manager = open_manager(tmp_path)
+    manager.delete("orders", 0)
+    manager.run_due()
+    append(create(manager))
+    manager.abandon()
+    log = open_manager(tmp_path).get("orders", 0)
+    assert log is not None
+    assert (log.log_end_offset, log.recovery_point) == (1, 0)
