@@ -50,12 +50,12 @@ class Sharing:
             if index >= 0:
                 self.taken[writer].append((index, value))
                 number += 1
-            elif not self.grow(value):
+            elif not self.grow(1000 + number, value):
                 return
 
-    def grow(self, value: bytes) -> bool:
+    def grow(self, timestamp_ms: int, value: bytes) -> bool:
         with self.growing, self.appending:
-            if self.builder.has_room_for(1000, None, value):
+            if self.builder.has_room_for(timestamp_ms, None, value):
                 return True  # another writer was faster
             return bool(self.builder.extend(bytearray(BUFFER)))
 
