@@ -10,18 +10,18 @@ followers (there are none), so 18 and its high watermark are not either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from broker_stub.log.partition_log import LogRead
-from broker_stub.purgatory import DelayedOperation
-from broker_stub.replica.fetch_sessions import FetchPlan, FetchTarget
-from broker_stub.replica.partition import Partition
-from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import (
-    BrokerResponseError,
-    UnknownTopicIdError,
-    UnknownTopicOrPartitionError,
+from broker_stub.replica.fetch_sessions import FetchTarget
+from broker_stub.replica.fetching import (
+    READ_COMMITTED,
+    FetchTerms,
+    PartitionRead,
+    ReadTopics,
+    fetch,
 )
+from broker_stub.request import Parked, RequestContext
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -29,28 +29,18 @@ from pyclient.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from pyclient.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_READ_COMMITTED = 1
+BY_ID_FROM: Final = 13
 
 
 def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Parked[FetchResponse]:
     """Read, or wait until there is something to read."""
-    plan = node.fetch_sessions.plan(request, context.api_version, node.clock.monotonic_ms())
-    fetch = _Fetch(node, request, plan)
-    read = fetch.read()
-    if fetch.is_enough(read) or request.max_wait_ms <= 0 or not plan.targets:
-        return fetch.response(read)
-    delayed = _DelayedFetch(fetch)
-    keys = [partition.key for partition in read.partitions]
-    node.purgatory.watch(delayed, keys, request.max_wait_ms)
-    delayed.parked.on_abandoned = lambda: node.purgatory.forget(delayed)
-    return delayed.parked
+    return fetch(node, _terms(request, context.api_version), _response)
 
 
 def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
@@ -61,152 +51,67 @@ def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
             FetchableTopicResponse(
                 topic=topic.topic,
                 topic_id=topic.topic_id,
-                partitions=[_failed(one.partition, error) for one in topic.partitions],
+                partitions=[
+                    _data(PartitionRead(one.partition, error.code)) for one in topic.partitions
+                ],
             )
             for topic in request.topics
         ],
     )
 
 
-def _failed(index: int, error: BrokerResponseError) -> PartitionData:
-    return PartitionData(
-        partition_index=index,
-        error_code=error.code,
-        high_watermark=-1,
-        aborted_transactions=None,
-        records=b"",
+def _terms(request: FetchRequest, version: int) -> FetchTerms:
+    return FetchTerms(
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
+        by_id=version >= BY_ID_FROM,
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=request.min_bytes,
+        max_bytes=request.max_bytes,
+        committed_only=request.isolation_level == READ_COMMITTED,
+        targets=[
+            FetchTarget(
+                (topic.topic_id, topic.topic, partition.partition),
+                partition.fetch_offset,
+                partition.partition_max_bytes,
+                partition.current_leader_epoch,
+            )
+            for topic in request.topics
+            for partition in topic.partitions
+        ],
+        forgotten=[
+            (topic.topic_id, topic.topic, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        ],
     )
 
 
-class _Read:
-    """What one pass over the partitions gave."""
-
-    __slots__ = ("data", "final", "nbytes", "partitions")
-
-    def __init__(self) -> None:
-        self.data: list[tuple[FetchTarget, PartitionData, int]] = []
-        self.partitions: list[Partition] = []
-        self.nbytes = 0
-        self.final = False
-        """Waiting could not make it better: an error, or more than fits."""
-
-
-class _Fetch:
-    """One fetch request: reads its partitions, at once and again when it is woken."""
-
-    def __init__(self, node: Node, request: FetchRequest, plan: FetchPlan) -> None:
-        self._node = node
-        self._plan = plan
-        self._committed_only = request.isolation_level == _READ_COMMITTED
-        self._min_bytes = request.min_bytes
-        self._max_bytes = min(request.max_bytes, node.config["fetch.max.bytes"])
-
-    def read(self) -> _Read:
-        """Read every partition, within the limits."""
-        read = _Read()
-        for target in self._plan.targets:
-            nbytes = 0
-            try:
-                partition = self._partition(target)
-                read.partitions.append(partition)
-                data, nbytes = self._read_partition(partition, target, read)
-            except BrokerResponseError as error:
-                data = _failed(target.key[2], error)
-                read.final = True
-            read.data.append((target, data, nbytes))
-            read.nbytes += nbytes
-        return read
-
-    def _partition(self, target: FetchTarget) -> Partition:
-        topic_id, name, index = target.key
-        if name:
-            topic = self._node.image.topic(name)
-            if topic is None:
-                raise UnknownTopicOrPartitionError()
-        else:
-            topic = self._node.image.topic_by_id(topic_id)
-            if topic is None:
-                raise UnknownTopicIdError()
-        partition = self._node.replicas.partition_of(topic, index)
-        partition.check_leader(target.current_leader_epoch)
-        return partition
-
-    def _read_partition(
-        self, partition: Partition, target: FetchTarget, before: _Read
-    ) -> tuple[PartitionData, int]:
-        end = partition.readable_end(committed_only=self._committed_only)
-        read = partition.read(
-            target.fetch_offset,
-            min(target.partition_max_bytes, self._max_bytes - before.nbytes),
-            limit_offset=end,
-            # The first records of a response go out whatever their size, or a batch above
-            # the client's limit would stop it for ever.
-            min_one_batch=before.nbytes == 0,
-        )
-        if read.next_offset < end:
-            before.final = True  # a limit, or the end of a segment, cut it off
-        data = PartitionData(
-            partition_index=partition.index,
-            high_watermark=partition.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
-            log_start_offset=partition.log_start_offset,
-            aborted_transactions=self._aborted(partition, target, read),
-            records=b"" if read.records is None else read.records,
-        )
-        return data, 0 if read.records is None else read.records.nbytes
-
-    def _aborted(
-        self, partition: Partition, target: FetchTarget, read: LogRead
-    ) -> list[AbortedTransaction] | None:
-        """The transactions whose records a reader of committed ones skips; else None."""
-        if not self._committed_only:
-            return None
-        if read.records is None:
-            return []
-        return [
-            AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)
-            for one in partition.aborted_transactions(target.fetch_offset, read.next_offset)
-        ]
-
-    def is_enough(self, read: _Read) -> bool:
-        """Whether the client would not want to wait for more."""
-        return read.final or read.nbytes >= self._min_bytes
-
-    def response(self, read: _Read) -> FetchResponse:
-        """The answer; in a session only what is news, and the session remembers it."""
-        session = self._plan.session
-        topics: dict[tuple[Uuid, str], FetchableTopicResponse] = {}
-        for target, data, nbytes in read.data:
-            if self._plan.incremental and not target.is_news(data, nbytes):
-                continue
-            if session is not None:
-                target.told(data)
-                if nbytes:
-                    session.served(target.key)
-            topic_id, name, _ = target.key
-            topic = topics.get((topic_id, name))
-            if topic is None:
-                topic = FetchableTopicResponse(topic=name, topic_id=topic_id)
-                topics[topic_id, name] = topic
-            topic.partitions.append(data)
-        return FetchResponse(session_id=self._plan.session_id, responses=list(topics.values()))
+def _response(session_id: int, topics: ReadTopics) -> FetchResponse:
+    return FetchResponse(
+        session_id=session_id,
+        responses=[
+            FetchableTopicResponse(
+                topic=name, topic_id=topic_id, partitions=[_data(read) for read in reads]
+            )
+            for (topic_id, name), reads in topics.items()
+        ],
+    )
 
 
-class _DelayedFetch(DelayedOperation):
-    """A fetch that waits for records."""
-
-    def __init__(self, fetch: _Fetch) -> None:
-        self._fetch = fetch
-        self.parked: Parked[FetchResponse] = Parked()
-
-    def try_complete(self) -> bool:
-        """Answer if there is enough by now."""
-        read = self._fetch.read()
-        if not self._fetch.is_enough(read):
-            return False
-        self.parked.answer(self._fetch.response(read))
-        return True
-
-    def expire(self) -> None:
-        """Answer with what there is."""
-        self.parked.answer(self._fetch.response(self._fetch.read()))
+def _data(read: PartitionRead) -> PartitionData:
+    aborted = read.aborted
+    return PartitionData(
+        partition_index=read.index,
+        error_code=read.error_code,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=None
+        if aborted is None
+        else [
+            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset in aborted
+        ],
+        records=b"" if read.records is None else read.records,
+    )

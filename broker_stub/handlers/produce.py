@@ -12,11 +12,13 @@ until the fsync is done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker_stub.dispatch import CloseConnection
 from broker_stub.handlers._errors import message_of
+from broker_stub.log.append_info import AppendInfo
 from broker_stub.metadata.image import TopicImage
 from broker_stub.replica.partition import Partition
 from broker_stub.request import Parked, RequestContext
@@ -30,43 +32,34 @@ from pyclient.error_codes import (
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.produce import (
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
-    TopicProduceData,
     TopicProduceResponse,
 )
+from pyclient.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_BY_ID_FROM = 13
+BY_ID_FROM: Final = 13
+ACKS: Final = (-1, 0, 1)
+
+Outcomes: TypeAlias = list[tuple[int, AppendInfo | BrokerResponseError]]
+"""What became of the partitions of a topic, by their index."""
 
 
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Parked[ProduceResponse] | None:
     """Append the batches."""
-    if request.acks not in (-1, 0, 1):
+    if request.acks not in ACKS:
         raise InvalidRequiredAcksError(f"acks can be -1, 0 or 1, not {request.acks}")
-    appends = _Appends(node, request.acks)
-    response = ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=appends.to_topic(topic, context.api_version),
-            )
-            for topic in request.topic_data
-        ]
-    )
-    node.replicas.wake_fetches(appends.partitions)
-    if request.acks == 0:
-        if appends.error is not None:
-            raise CloseConnection(f"produce with acks=0 failed: {appends.error}")
-        return None
-    return appends.flushed(response) if appends.to_flush else response
+    appends = Appends(node, request.acks, by_id=context.api_version >= BY_ID_FROM)
+    for topic in request.topic_data:
+        batches = [(data.index, data.records) for data in topic.partition_data]
+        appends.to_topic(topic.name, topic.topic_id, batches)
+    return appends.answer()
 
 
 def refuse(request: ProduceRequest, error: BrokerResponseError) -> ProduceResponse | None:
@@ -85,80 +78,126 @@ def refuse(request: ProduceRequest, error: BrokerResponseError) -> ProduceRespon
     )
 
 
+class Appends:
+    """The appends of one request, and what follows from them.
+
+    Attributes:
+        topics: name, id and outcomes of every topic, in the order of the request.
+        failed: whether any partition refused its batch.
+        to_flush: what has to be on disk before the answer: a partition's place in outcomes.
+    """
+
+    __slots__ = ("_acks", "_appended", "_by_id", "_node", "_now_ms", "failed", "to_flush", "topics")
+
+    def __init__(self, node: Node, acks: int, *, by_id: bool) -> None:
+        self._node = node
+        self._acks = acks
+        self._by_id = by_id
+        self._now_ms = node.clock.now_ms()
+        self._appended: list[Partition] = []
+        self.topics: list[tuple[str, Uuid, Outcomes]] = []
+        self.failed: BrokerResponseError | None = None
+        self.to_flush: list[tuple[Partition, Outcomes, int]] = []
+
+    def to_topic(self, name: str, topic_id: Uuid, batches: Sequence[tuple[int, object]]) -> None:
+        """Append to the partitions of one topic."""
+        outcomes: Outcomes = []
+        self.topics.append((name, topic_id, outcomes))
+        try:
+            topic = self._topic(name, topic_id)
+        except BrokerResponseError as error:
+            self.failed = error
+            outcomes += [(index, error) for index, _ in batches]
+            return
+        for index, records in batches:
+            try:
+                partition = self._node.replicas.partition_of(topic, index)
+                if not isinstance(records, memoryview):
+                    raise InvalidRecordError(f"no records for {partition}")
+                info = partition.append(records, acks=self._acks, now_ms=self._now_ms)
+            except BrokerResponseError as error:
+                self.failed = error
+                outcomes.append((index, error))
+                continue
+            if not info.duplicate:
+                self._appended.append(partition)
+            if info.flush_due:
+                self.to_flush.append((partition, outcomes, len(outcomes)))
+            outcomes.append((index, info))
+
+    def wake_fetches(self) -> None:
+        """Tell those who wait for records that there are some."""
+        self._node.replicas.wake_fetches(self._appended)
+
+    def answer(self) -> ProduceResponse | Parked[ProduceResponse] | None:
+        """What the client gets, once what is to be flushed has been.
+
+        Raises:
+            CloseConnection: it failed, and the client awaits no answer.
+        """
+        self.wake_fetches()
+        if self._acks == 0:
+            if self.failed is not None:
+                raise CloseConnection(f"produce with acks=0 failed: {self.failed}")
+            return None
+        return self._flushed() if self.to_flush else self._response()
+
+    def _topic(self, name: str, topic_id: Uuid) -> TopicImage:
+        if self._by_id:
+            topic = self._node.image.topic_by_id(topic_id)
+            if topic is None:
+                raise UnknownTopicIdError()
+        else:
+            topic = self._node.image.topic(name)
+            if topic is None:
+                raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
+        if topic.is_internal:
+            raise InvalidTopicError(
+                f"{topic.name!r} is the broker's own: clients can't write to it"
+            )
+        return topic
+
+    def _response(self) -> ProduceResponse:
+        return ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=name,
+                    topic_id=topic_id,
+                    partition_responses=[_told(index, outcome) for index, outcome in outcomes],
+                )
+                for name, topic_id, outcomes in self.topics
+            ]
+        )
+
+    def _flushed(self) -> Parked[ProduceResponse]:
+        parked: Parked[ProduceResponse] = Parked()
+        outstanding = len(self.to_flush)
+
+        def flushed(outcomes: Outcomes, at: int, error: Exception | None) -> None:
+            nonlocal outstanding
+            outstanding -= 1
+            if error is not None:
+                outcomes[at] = (outcomes[at][0], KafkaStorageError(str(error)))
+            if not outstanding:
+                parked.answer(self._response())
+
+        for partition, outcomes, at in self.to_flush:
+            self._node.background.submit(partition.log.flush, partial(flushed, outcomes, at))
+        return parked
+
+
+def _told(index: int, outcome: AppendInfo | BrokerResponseError) -> PartitionProduceResponse:
+    if isinstance(outcome, BrokerResponseError):
+        return _failed(index, outcome)
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=outcome.first_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+    )
+
+
 def _failed(index: int, error: BrokerResponseError) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index, error_code=error.code, base_offset=-1, error_message=message_of(error)
     )
-
-
-class _Appends:
-    """The appends of one request, and what follows from them."""
-
-    def __init__(self, node: Node, acks: int) -> None:
-        self._node = node
-        self._acks = acks
-        self._now_ms = node.clock.now_ms()
-        self.partitions: list[Partition] = []
-        self.to_flush: list[tuple[Partition, PartitionProduceResponse]] = []
-        self.error: BrokerResponseError | None = None
-
-    def to_topic(self, topic: TopicProduceData, version: int) -> list[PartitionProduceResponse]:
-        responses = []
-        for data in topic.partition_data:
-            try:
-                responses.append(self._append(_topic_image(self._node, topic, version), data))
-            except BrokerResponseError as error:
-                self.error = error
-                responses.append(_failed(data.index, error))
-        return responses
-
-    def _append(self, topic: TopicImage, data: PartitionProduceData) -> PartitionProduceResponse:
-        partition = self._node.replicas.partition_of(topic, data.index)
-        records = data.records
-        if not isinstance(records, memoryview):
-            raise InvalidRecordError(f"no records for {partition}")
-        info = partition.append(records, acks=self._acks, now_ms=self._now_ms)
-        response = PartitionProduceResponse(
-            index=data.index,
-            base_offset=info.first_offset,
-            log_append_time_ms=info.log_append_time_ms,
-            log_start_offset=info.log_start_offset,
-        )
-        if not info.duplicate:
-            self.partitions.append(partition)
-        if info.flush_due:
-            self.to_flush.append((partition, response))
-        return response
-
-    def flushed(self, response: ProduceResponse) -> Parked[ProduceResponse]:
-        """The response, once what is to be flushed has been."""
-        parked: Parked[ProduceResponse] = Parked()
-        outstanding = len(self.to_flush)
-
-        def flushed(partition_response: PartitionProduceResponse, error: Exception | None) -> None:
-            nonlocal outstanding
-            outstanding -= 1
-            if error is not None:
-                partition_response.error_code = KafkaStorageError.code
-                partition_response.error_message = str(error)
-                partition_response.base_offset = -1
-            if not outstanding:
-                parked.answer(response)
-
-        for partition, partition_response in self.to_flush:
-            self._node.background.submit(partition.log.flush, partial(flushed, partition_response))
-        return parked
-
-
-def _topic_image(node: Node, topic: TopicProduceData, version: int) -> TopicImage:
-    if version >= _BY_ID_FROM:
-        image = node.image.topic_by_id(topic.topic_id)
-        if image is None:
-            raise UnknownTopicIdError()
-    else:
-        image = node.image.topic(topic.name)
-        if image is None:
-            raise UnknownTopicOrPartitionError(f"there is no topic {topic.name!r}")
-    if image.is_internal:
-        raise InvalidTopicError(f"{image.name!r} is the broker's own: clients can't write to it")
-    return image

@@ -19,7 +19,7 @@ from pyclient.error_codes import (
 from pyclient.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
-    from pyclient.protocol.messages.fetch import FetchRequest, PartitionData
+    from broker_stub.replica.fetching import FetchTerms, PartitionRead
 
 NO_SESSION: Final = 0
 _INITIAL_EPOCH: Final = 0
@@ -54,16 +54,16 @@ class FetchTarget:
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
 
-    def is_news(self, data: PartitionData, nbytes: int) -> bool:
+    def is_news(self, data: PartitionRead) -> bool:
         """Whether an incremental response needs this partition."""
         return (
-            nbytes > 0
+            data.records is not None
             or data.error_code != 0
             or data.high_watermark != self.told_high_watermark
             or data.log_start_offset != self.told_log_start_offset
         )
 
-    def told(self, data: PartitionData) -> None:
+    def told(self, data: PartitionRead) -> None:
         """Remember what the client knows now. An error is told again until it is gone."""
         failed = data.error_code != 0
         self.told_high_watermark = -1 if failed else data.high_watermark
@@ -123,7 +123,7 @@ class FetchSessionCache:
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.targets)
 
-    def plan(self, request: FetchRequest, version: int, now_ms: float) -> FetchPlan:
+    def plan(self, terms: FetchTerms, now_ms: float) -> FetchPlan:
         """Find out what a request is about, and bring its session up to date.
 
         Raises:
@@ -131,30 +131,27 @@ class FetchSessionCache:
             InvalidFetchSessionEpochError: a request was lost, repeated or overtaken.
             FetchSessionTopicIdError: the session names topics the other way, by id or by name.
         """
-        by_id = version >= 13
-        if request.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
-            targets = _targets(request)
+        if terms.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
+            self._sessions.pop(terms.session_id, None)
             session = None
-            if request.session_epoch == _INITIAL_EPOCH and targets:
-                session = self._open(targets, by_id=by_id, now_ms=now_ms)
-            return FetchPlan(targets, session, incremental=False)
-        return self._continue(request, by_id=by_id, now_ms=now_ms)
+            if terms.session_epoch == _INITIAL_EPOCH and terms.targets:
+                session = self._open(terms.targets, by_id=terms.by_id, now_ms=now_ms)
+            return FetchPlan(terms.targets, session, incremental=False)
+        return self._continue(terms, now_ms)
 
-    def _continue(self, request: FetchRequest, *, by_id: bool, now_ms: float) -> FetchPlan:
-        session = self._sessions.get(request.session_id)
+    def _continue(self, terms: FetchTerms, now_ms: float) -> FetchPlan:
+        session = self._sessions.get(terms.session_id)
         if session is None:
-            raise FetchSessionIdNotFoundError(f"there is no fetch session {request.session_id}")
-        if session.by_id != by_id:
+            raise FetchSessionIdNotFoundError(f"there is no fetch session {terms.session_id}")
+        if session.by_id != terms.by_id:
             raise FetchSessionTopicIdError("a fetch session names topics by id or by name")
-        if request.session_epoch != session.epoch:
+        if terms.session_epoch != session.epoch:
             raise InvalidFetchSessionEpochError(
-                f"fetch session epoch {request.session_epoch}, expected {session.epoch}"
+                f"fetch session epoch {terms.session_epoch}, expected {session.epoch}"
             )
-        for forgotten in request.forgotten_topics_data:
-            for index in forgotten.partitions:
-                session.targets.pop((forgotten.topic_id, forgotten.topic, index), None)
-        for target in _targets(request):
+        for key in terms.forgotten:
+            session.targets.pop(key, None)
+        for target in terms.targets:
             known = session.targets.get(target.key)
             if known is None:
                 session.targets[target.key] = target
@@ -193,16 +190,3 @@ class FetchSessionCache:
                 return True
             break
         return False
-
-
-def _targets(request: FetchRequest) -> list[FetchTarget]:
-    return [
-        FetchTarget(
-            (topic.topic_id, topic.topic, partition.partition),
-            partition.fetch_offset,
-            partition.partition_max_bytes,
-            partition.current_leader_epoch,
-        )
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
