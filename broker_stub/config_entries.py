@@ -29,6 +29,7 @@ _EXCEPTIONS: Final[Mapping[str, int]] = {
     "group.initial.rebalance.delay.ms": _INT,
     "group.max.session.timeout.ms": _INT,
     "group.min.session.timeout.ms": _INT,
+    "log.cleaner.dedupe.buffer.size": _LONG,
     "log.flush.offset.checkpoint.interval.ms": _INT,
     "offsets.topic.replication.factor": _SHORT,
     "producer.id.expiration.ms": _INT,
