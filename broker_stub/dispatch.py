@@ -20,14 +20,16 @@ from pyclient.errors import BrokerResponseError, ProtocolError, UnknownServerErr
 from pyclient.protocol.frame import response_frame
 from pyclient.protocol.header import RequestHeader, request_header_version
 from pyclient.protocol.primitives import Part, part_length
-from pyclient.protocol.registry import ApiVersionRange, module_name, request_class
+from pyclient.protocol.registry import API_NAMES, ApiVersionRange, module_name, request_class
 from pyclient.protocol.schema import Message
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
+_PRODUCE: Final = 0
 _API_VERSIONS: Final = 18
+_DATA_PATH: Final = {_PRODUCE: "produce", 1: "fetch"}
 
 
 class CloseConnection(Exception):
@@ -83,6 +85,18 @@ def _handler_module(api_key: int) -> Any:
 _modules: dict[int, Any] = {}
 
 
+def _data_path(api_key: int) -> Any:
+    """The short cut of an API, likewise."""
+    serve = _short_cuts.get(api_key)
+    if serve is None:
+        serve = import_module(f"broker_stub.data_path.{_DATA_PATH[api_key]}").serve
+        _short_cuts[api_key] = serve
+    return serve
+
+
+_short_cuts: dict[int, Any] = {}
+
+
 class Dispatcher:
     """Carries out one request after another on a node."""
 
@@ -99,6 +113,10 @@ class Dispatcher:
 
     def dispatch(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
         """Carry out the request in `frame` (without its length)."""
+        if not self.interceptors:
+            reply = self._short_cut(frame, connection)
+            if reply is not None:
+                return reply
         try:
             request, context = self._decode(frame, connection)
         except (CloseConnection, ProtocolError) as error:
@@ -116,6 +134,38 @@ class Dispatcher:
                 return self._finish(request, context, intervention.response)
             request = intervention.request or request
         return self._carry_out(request, context)
+
+    def _short_cut(
+        self, frame: memoryview, connection: ConnectionContext
+    ) -> Reply | Parked[Reply] | None:
+        """Carry out a Produce or Fetch without the codec, while nobody wants to look at it.
+
+        None where it has to go the ordinary way; nothing was done about it then.
+        """
+        if len(frame) < _HEAD.size:
+            return None
+        api_key, version, correlation_id = _HEAD.unpack_from(frame)
+        if api_key not in _DATA_PATH:
+            return None
+        lowest, highest = SERVED[api_key]
+        if not lowest <= version <= highest:
+            return None
+        context = RequestContext(api_key, version, correlation_id, None, connection)
+        answer: Reply | Message | Parked[Any] | None
+        try:
+            answer = _data_path(api_key)(self._node, frame, version, correlation_id)
+        except CloseConnection as error:
+            return _hang_up(context, error)
+        except Exception as error:  # noqa: BLE001  logged, and answered as an error
+            diagnostics.exception("%s failed", API_NAMES[api_key])
+            request, context = self._decode(frame, connection)
+            assert request is not None
+            return self._refuse(request, context, UnknownServerError(repr(error)))
+        if isinstance(answer, Message):
+            return _encode(answer, context)
+        if isinstance(answer, Parked) and api_key == _PRODUCE:
+            return _encode_later(answer, context)
+        return answer
 
     def _decode(
         self, frame: memoryview, connection: ConnectionContext
@@ -146,10 +196,7 @@ class Dispatcher:
         try:
             answer = _handler_module(context.api_key).handle(self._node, request, context)
         except CloseConnection as error:
-            diagnostics.warn(
-                "%s: closing the connection: %s", context.connection.connection_id, error
-            )
-            return HANG_UP
+            return _hang_up(context, error)
         except BrokerResponseError as error:
             return self._refuse(request, context, error)
         except Exception as error:  # noqa: BLE001  logged, and answered as an error
@@ -191,6 +238,17 @@ class Dispatcher:
             delayed.on_abandoned = timer.cancel
             return delayed
         return reply
+
+
+def _hang_up(context: RequestContext, error: CloseConnection) -> Reply:
+    diagnostics.warn("%s: closing the connection: %s", context.connection.connection_id, error)
+    return HANG_UP
+
+
+def _encode_later(answer: Parked[Message], context: RequestContext) -> Parked[Reply]:
+    reply: Parked[Reply] = Parked(on_abandoned=answer.abandon)
+    answer.deliver_to(lambda response: reply.answer(_encode(response, context)))
+    return reply
 
 
 def _encode(response: Message | None, context: RequestContext) -> Reply:

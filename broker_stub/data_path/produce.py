@@ -1,0 +1,179 @@
+"""Produce, versions 3-13: batches from the frame straight to their logs.
+
+A batch is a view of the frame; its partition patches and writes it. An answer without an error
+is packed here, any other is left to the codec.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from broker_stub.data_path.reading import (
+    INT16,
+    INT32,
+    NULL,
+    UNREADABLE,
+    UUID_SIZE,
+    Unfamiliar,
+    body_position,
+    compact_string,
+    string,
+    uvarint,
+)
+from broker_stub.handlers.produce import ACKS, BY_ID_FROM, Appends
+from broker_stub.request import Parked, Reply
+from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
+
+if TYPE_CHECKING:
+    from broker_stub.node import Node
+    from pyclient.protocol.messages.produce import ProduceResponse
+
+_FLEXIBLE_FROM: Final = 9
+_START_OFFSET_FROM: Final = 5
+_RECORD_ERRORS_FROM: Final = 8
+
+_ACKS_AND_TIMEOUT: Final = struct.Struct(">hi")
+_INDEX_AND_LENGTH: Final = struct.Struct(">ii")
+_LENGTH_AND_CORRELATION: Final = struct.Struct(">ii")
+_WITHOUT_START: Final = struct.Struct(">ihqq")  # index, error code, base offset, append time
+_PARTITION: Final = struct.Struct(">ihqqq")  # ... and log start offset
+_NO_RECORD_ERRORS: Final = struct.pack(">ih", 0, -1)  # an empty list, and a null message
+_NO_RECORD_ERRORS_FLEXIBLE: Final = b"\x01\x00\x00"  # ... and no tagged fields
+_NO_THROTTLE: Final = bytes(4)
+
+Topic = tuple[str, Uuid, list[tuple[int, memoryview]]]
+
+
+class ParsedProduce(NamedTuple):
+    """A request: its acks, and the batches of each topic."""
+
+    acks: int
+    topics: list[Topic]
+
+
+def serve(
+    node: Node, frame: memoryview, version: int, correlation_id: int
+) -> Reply | ProduceResponse | Parked[ProduceResponse] | None:
+    """Carry the request out; None if it is left alone.
+
+    Raises:
+        CloseConnection: it failed, and the client awaits no answer.
+    """
+    try:
+        parsed = _parse_flexible(frame, version) if version >= _FLEXIBLE_FROM else _parse(frame)
+    except UNREADABLE:
+        return None
+    if parsed.acks not in ACKS:
+        return None
+    appends = Appends(node, parsed.acks, by_id=version >= BY_ID_FROM)
+    for name, topic_id, batches in parsed.topics:
+        appends.to_topic(name, topic_id, batches)
+    if appends.failed is not None or appends.to_flush or not parsed.acks:
+        answer = appends.answer()
+        return Reply([]) if answer is None else answer
+    appends.wake_fetches()
+    body = (
+        _flexible_body(appends, version) if version >= _FLEXIBLE_FROM else _body(appends, version)
+    )
+    return Reply([_LENGTH_AND_CORRELATION.pack(INT32.size + len(body), correlation_id) + body])
+
+
+def _parse(frame: memoryview) -> ParsedProduce:
+    position = body_position(frame, flexible=False)
+    (transactional_id,) = INT16.unpack_from(frame, position)
+    if transactional_id != NULL:
+        raise Unfamiliar
+    acks, _timeout = _ACKS_AND_TIMEOUT.unpack_from(frame, position + INT16.size)
+    position += INT16.size + _ACKS_AND_TIMEOUT.size
+    (topic_count,) = INT32.unpack_from(frame, position)
+    position += INT32.size
+    topics: list[Topic] = []
+    for _ in range(topic_count):
+        name, position = string(frame, position)
+        (count,) = INT32.unpack_from(frame, position)
+        position += INT32.size
+        batches = []
+        for _ in range(count):
+            index, length = _INDEX_AND_LENGTH.unpack_from(frame, position)
+            start = position + _INDEX_AND_LENGTH.size
+            position = start + length
+            if length < 0 or position > len(frame):
+                raise Unfamiliar
+            batches.append((index, frame[start:position]))
+        if count < 0:
+            raise Unfamiliar
+        topics.append((name, ZERO_UUID, batches))
+    if topic_count < 0:
+        raise Unfamiliar
+    return ParsedProduce(acks, topics)
+
+
+def _parse_flexible(frame: memoryview, version: int) -> ParsedProduce:
+    position = body_position(frame, flexible=True)
+    if frame[position]:  # a transactional id
+        raise Unfamiliar
+    acks, _timeout = _ACKS_AND_TIMEOUT.unpack_from(frame, position + 1)
+    topic_count, position = uvarint(frame, position + 1 + _ACKS_AND_TIMEOUT.size)
+    by_id = version >= BY_ID_FROM
+    topics: list[Topic] = []
+    for _ in range(topic_count - 1):
+        name, topic_id = "", ZERO_UUID
+        if by_id:
+            topic_id = bytes(frame[position : position + UUID_SIZE])
+            position += UUID_SIZE
+        else:
+            name, position = compact_string(frame, position)
+        count, position = uvarint(frame, position)
+        batches = []
+        for _ in range(count - 1):
+            (index,) = INT32.unpack_from(frame, position)
+            length, start = uvarint(frame, position + INT32.size)
+            position = start + length - 1
+            if not length or frame[position]:  # null records, or tagged fields
+                raise Unfamiliar
+            batches.append((index, frame[start:position]))
+            position += 1
+        if not count or frame[position]:
+            raise Unfamiliar
+        position += 1
+        topics.append((name, topic_id, batches))
+    if not topic_count or frame[position]:
+        raise Unfamiliar
+    return ParsedProduce(acks, topics)
+
+
+def _body(appends: Appends, version: int) -> bytes:
+    pieces = [INT32.pack(len(appends.topics))]
+    behind = _NO_RECORD_ERRORS if version >= _RECORD_ERRORS_FROM else b""
+    for name, _, outcomes in appends.topics:
+        text = name.encode()
+        pieces += (INT16.pack(len(text)), text, INT32.pack(len(outcomes)))
+        for index, info in outcomes:
+            first_offset, _, append_time_ms, start_offset, _, _ = info  # type: ignore[misc]
+            if version >= _START_OFFSET_FROM:
+                fields = (index, 0, first_offset, append_time_ms, start_offset)
+                pieces.append(_PARTITION.pack(*fields) + behind)
+            else:
+                pieces.append(_WITHOUT_START.pack(index, 0, first_offset, append_time_ms))
+    pieces.append(_NO_THROTTLE)
+    return b"".join(pieces)
+
+
+def _flexible_body(appends: Appends, version: int) -> bytes:
+    # The first byte: the header has no tagged fields.
+    pieces = [b"\x00", encode_uvarint(len(appends.topics) + 1)]
+    for name, topic_id, outcomes in appends.topics:
+        if version >= BY_ID_FROM:
+            pieces.append(topic_id)
+        else:
+            text = name.encode()
+            pieces += (encode_uvarint(len(text) + 1), text)
+        pieces.append(encode_uvarint(len(outcomes) + 1))
+        for index, info in outcomes:
+            first_offset, _, append_time_ms, start_offset, _, _ = info  # type: ignore[misc]
+            pieces.append(_PARTITION.pack(index, 0, first_offset, append_time_ms, start_offset))
+            pieces.append(_NO_RECORD_ERRORS_FLEXIBLE)
+        pieces.append(b"\x00")
+    pieces.append(_NO_THROTTLE + b"\x00")
+    return b"".join(pieces)
