@@ -1,8 +1,8 @@
 """`make demo`: the whole story in half a minute, on one machine, with nothing set up by hand.
 
-An embedded broker starts; a producer publishes page views as JSON; a group of three consumers
-reads them; a Spark streaming query counts them per page and minute and writes the counts back to
-a topic; the counts are read and shown. Then everything stops by itself.
+An embedded broker starts; a group of three consumers joins; a producer publishes page views as
+JSON, and the group reads them; a Spark streaming query counts them per page and minute and writes
+the counts back to a topic; the counts are read and shown. Then everything stops by itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import spark_connector
 from broker_stub import Broker
@@ -25,6 +26,7 @@ from pyclient import KafkaConsumer, KafkaProducer
 
 EVENTS = 20_000
 CONSUMERS = 3
+PARTITIONS = 6
 VIEWS, COUNTS = "page-views", "page-counts"
 PAGES = ("/", "/docs", "/pricing", "/blog", "/about")
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -43,13 +45,15 @@ def main() -> int:
     started = time.monotonic()
     with Broker() as broker:
         say("broker", f"listening on {broker.bootstrap_servers} after {since(started)}")
-        broker.create_topic(VIEWS, partitions=6)
+        broker.create_topic(VIEWS, partitions=PARTITIONS)
         broker.create_topic(COUNTS, partitions=1)
+        readers = start_group(broker.bootstrap_servers)
         expected = publish(broker.bootstrap_servers)
-        read = consume_in_a_group(broker.bootstrap_servers)
+        for reader in readers:
+            reader.join(60)
         counts = count_with_spark(broker.bootstrap_servers)
     show(counts)
-    right = sum(read) == EVENTS and counts == expected
+    right = sum(Reader.counts) == EVENTS and counts == expected
     say("end", f"{'all figures agree' if right else 'FIGURES DIFFER'}, {since(started)} in all")
     return 0 if right else 1
 
@@ -87,33 +91,51 @@ def publish(servers: str) -> Counter[tuple[str, str]]:
     return expected
 
 
-def consume_in_a_group(servers: str) -> list[int]:
-    """Read the events with three members of one group; how many each one got comes back."""
-    counts = [0] * CONSUMERS
+class Reader(threading.Thread):
+    """One of three members of a group: reads until all of them together have read everything."""
+
+    counts: ClassVar = [0] * CONSUMERS
     everything_read = threading.Event()
 
-    def run(index: int) -> None:
+    def __init__(self, index: int, servers: str) -> None:
+        super().__init__(daemon=True)
+        self._index = index
+        self._servers = servers
+        self.has_its_share = threading.Event()
+
+    def run(self) -> None:
+        """Join, read, leave."""
         with KafkaConsumer(
             VIEWS,
-            bootstrap_servers=servers,
+            bootstrap_servers=self._servers,
             group_id="demo",
             auto_offset_reset="earliest",
             value_deserializer=json.loads,
         ) as consumer:
-            while not everything_read.is_set():
+            while not self.everything_read.is_set():
                 for records in consumer.poll(timeout_ms=200).values():
-                    counts[index] += len(records)
-                if sum(counts) >= EVENTS:
-                    everything_read.set()
-            partitions = sorted(one.partition for one in consumer.assignment())
-            say(f"consumer {index + 1}", f"{counts[index]:,} events of partitions {partitions}")
+                    self.counts[self._index] += len(records)
+                share = sorted(one.partition for one in consumer.assignment())
+                if len(share) == PARTITIONS // CONSUMERS:
+                    self.has_its_share.set()
+                if sum(self.counts) >= EVENTS:
+                    self.everything_read.set()
+        say(
+            f"consumer {self._index + 1}",
+            f"{self.counts[self._index]:,} events of partitions {share}",
+        )
 
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(CONSUMERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    return counts
+
+def start_group(servers: str) -> list[Reader]:
+    """Three consumers, once each has its share of the partitions."""
+    readers = [Reader(index, servers) for index in range(CONSUMERS)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        if not reader.has_its_share.wait(60):
+            raise TimeoutError("the group did not come together within a minute")
+    say("group", f"{CONSUMERS} consumers share {PARTITIONS} partitions")
+    return readers
 
 
 def count_with_spark(servers: str) -> Counter[tuple[str, str]]:
@@ -195,7 +217,8 @@ def show(counts: Counter[tuple[str, str]]) -> None:
 
 def say(who: str, what: str) -> None:
     """One line of the story."""
-    print(f"{who:>11}  {what}", flush=True)
+    sys.stdout.write(f"{who:>11}  {what}\n")  # whole lines: several threads tell the story
+    sys.stdout.flush()
 
 
 def since(start: float) -> str:
