@@ -142,10 +142,12 @@ class Server:
             while not self._stopping:
                 ready = self._selector.select(self._timeout())
                 self.now_ms = self._clock.monotonic_ms()
+                # What is due comes before what has just arrived: a heartbeat must not save a
+                # session whose time was up when it was sent.
+                self._guard(self.node.timers.fire)
                 for key, events in ready:
                     self._dispatch(key.data, events)
                 self._guard(self._run_calls)
-                self._guard(self.node.timers.fire)
                 self._guard(self._timers.fire)
                 while self._ready:
                     connection = self._ready.popleft()
