@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -107,8 +107,11 @@ def dump_log(segment: Path) -> str:
 class ApacheKafka:
     """One running node. `bootstrap_servers` is where it listens."""
 
-    def __init__(self, folder: Path, config: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, config: dict[str, str], jvm: Sequence[str] = ("-Xmx512m",)
+    ) -> None:
         self.folder = folder
+        self._jvm = jvm
         self.port = _free_port()
         self._controller_port = _free_port()
         self._config = config
@@ -119,21 +122,36 @@ class ApacheKafka:
         """Its address, as clients want it."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Format the folder if it is new, start the node, and wait until it answers."""
+        self.format()
+        self.launch()
+        self._wait_until_it_answers()
+
+    def format(self) -> None:
+        """Make the folder, if it is new."""
         properties = self.folder / "server.properties"
         if not properties.exists():
             properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             format_arguments = ["format", "-t", cluster_id, "-c", str(properties)]
             run_tool("kafka.tools.StorageTool", format_arguments)
+
+    def launch(self) -> None:
+        """Start the node, and wait for nothing."""
+        properties = self.folder / "server.properties"
         with (self.folder / "server.log").open("ab") as output:
             self._process = subprocess.Popen(
-                ["java", "-Xmx512m", "-cp", f"{jars()}/*", "kafka.Kafka", str(properties)],
+                ["java", *self._jvm, "-cp", f"{jars()}/*", "kafka.Kafka", str(properties)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        self._wait_until_it_answers()
 
     def _properties(self) -> dict[str, str]:
         return {

@@ -24,6 +24,11 @@ class ServerProcess:
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> Self:
         """Start, on the same port as before, and return once it serves."""
         command = [sys.executable, "-m", "broker_stub", "--port", str(self.port)]

@@ -1,0 +1,245 @@
+"""The broker against Apache Kafka in KRaft mode: `python -m tests.benchmarks.broker`.
+
+Both run side by side on this machine and take turns under the same load, confluent-kafka's with
+idempotence; medians of the rounds, and of each round's ratio. A ratio says how many times better
+ours is: faster, smaller, or cheaper in CPU. `BENCH_SCALE=0.1` makes it a short try.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, jars
+from tests.support import broker_load as load
+from tests.support.first_ack import wait_for_ack
+from tests.support.many_partitions import many_partitions
+from tests.support.server_process import ROOT, ServerProcess
+
+SCALE = float(os.environ.get("BENCH_SCALE", "1"))
+ROUNDS = 5 if SCALE >= 1 else 2
+START_ROUNDS = 3 if SCALE >= 1 else 1
+LOADS = {1000: int(200e6 * SCALE), 100: int(60e6 * SCALE)}  # bytes in all, by record size
+BARE_BYTES = int(1e9 * SCALE)
+IDLE_SECONDS = 8
+# As kafka-server-start.sh has it.
+JVM = ("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+GIGABYTE = 1e9
+
+
+class Broker(Protocol):
+    """Either of the two."""
+
+    port: int
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
+class Row(NamedTuple):
+    """A line of the table; both numbers in the unit that `what` names."""
+
+    what: str
+    ours: float
+    theirs: float
+    ratio: float
+    bar: float
+
+    @property
+    def passed(self) -> bool:
+        return self.ratio >= self.bar
+
+
+class Spent(NamedTuple):
+    """What one run moved and took."""
+
+    megabytes_per_second: float
+    cpu_seconds_per_gigabyte: float
+
+
+def row(what: str, pairs: list[tuple[float, float]], bar: float, *, more_is_better: bool) -> Row:
+    """The medians of many rounds, each of ours and theirs."""
+    ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
+    ratios = [a / b if more_is_better else b / a for a, b in pairs]
+    return Row(what, ours, theirs, statistics.median(ratios), bar)
+
+
+# -- starting --------------------------------------------------------------------------------------
+
+
+def start_ours() -> float:
+    """From the process's start to the first acknowledged record."""
+    started = time.perf_counter()
+    with ServerProcess() as server:
+        wait_for_ack(server.port)
+        return time.perf_counter() - started
+
+
+def start_in_process() -> float:
+    """From `Broker()` to the same, in a process that has it imported."""
+    command = [sys.executable, "-m", "tests.support.first_ack"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def start_theirs(folder: Path) -> float:
+    """The same of Apache Kafka, in a folder that is formatted already."""
+    node = ApacheKafka(folder, {}, JVM)
+    node.format()
+    started = time.perf_counter()
+    node.launch()
+    try:
+        wait_for_ack(node.port)
+        return time.perf_counter() - started
+    finally:
+        node.stop()
+
+
+def starts(folder: Path) -> Iterator[Row]:
+    process, in_process = [], []
+    for number in range(START_ROUNDS):
+        fresh = folder / f"start-{number}"
+        fresh.mkdir()
+        theirs = start_theirs(fresh)
+        process.append((start_ours(), theirs))
+        in_process.append((start_in_process(), theirs))
+    yield row("process start to first ack, s", process, 20, more_is_better=False)
+    yield row("in-process start to first ack, s", in_process, 50, more_is_better=False)
+
+
+# -- load ------------------------------------------------------------------------------------------
+
+
+def measured(broker: Broker, run: Callable[[], int]) -> Spent:
+    """Let it run; what it took of the broker."""
+    cpu = load.cpu_seconds(broker.pid)
+    started = time.perf_counter()
+    moved = run()
+    seconds = time.perf_counter() - started
+    cpu = load.cpu_seconds(broker.pid) - cpu
+    return Spent(moved / 1e6 / seconds, cpu / (moved / GIGABYTE))
+
+
+def produce_and_consume(broker: Broker, topic: str, size: int, total: int) -> tuple[Spent, Spent]:
+    bootstrap = broker.bootstrap_servers
+    load.create_topic(bootstrap, topic)
+    try:
+        produced = measured(broker, lambda: load.produce(bootstrap, topic, size, total))
+        consumed = measured(broker, lambda: load.consume(bootstrap, topic, size, total))
+    finally:
+        load.delete_topic(bootstrap, topic)
+    return produced, consumed
+
+
+def loads(ours: Broker, theirs: Broker) -> Iterator[Row]:
+    produced_cpu: list[tuple[float, float]] = []
+    for size, total in LOADS.items():
+        produced, consumed = [], []
+        for number in range(-1, ROUNDS):  # one that does not count, for the JIT's sake
+            a = produce_and_consume(ours, f"load-{size}-{number}", size, total)
+            b = produce_and_consume(theirs, f"load-{size}-{number}", size, total)
+            if number >= 0:
+                produced.append((a[0].megabytes_per_second, b[0].megabytes_per_second))
+                consumed.append((a[1].megabytes_per_second, b[1].megabytes_per_second))
+                produced_cpu.append((a[0].cpu_seconds_per_gigabyte, b[0].cpu_seconds_per_gigabyte))
+        yield row(f"produce {size} B records, MB/s", produced, 1.0, more_is_better=True)
+        yield row(f"consume {size} B records, MB/s", consumed, 1.0, more_is_better=True)
+    yield row("broker CPU s per GB produced", produced_cpu, 1 / 0.8, more_is_better=False)
+
+
+def bare_fetches(ours: Broker, theirs: Broker) -> Iterator[Row]:
+    speed, cpu = [], []
+    for broker in (ours, theirs):
+        load.create_topic(broker.bootstrap_servers, "bare")
+        load.produce(broker.bootstrap_servers, "bare", 1000, LOADS[1000])
+    for number in range(-1, ROUNDS):
+        a, b = (
+            measured(broker, lambda broker=broker: load.fetch_bare(broker.port, "bare", BARE_BYTES))
+            for broker in (ours, theirs)
+        )
+        if number >= 0:
+            speed.append((a.megabytes_per_second, b.megabytes_per_second))
+            cpu.append((a.cpu_seconds_per_gigabyte, b.cpu_seconds_per_gigabyte))
+    yield row("fetch without decoding, MB/s", speed, 1.2, more_is_better=True)
+    yield row("broker CPU s per GB fetched", cpu, 1 / 0.6, more_is_better=False)
+
+
+def memory(what: str, ours: Broker, theirs: Broker, bar: float) -> Row:
+    sizes = [load.resident_bytes(broker.pid) / 1e6 for broker in (ours, theirs)]
+    return row(f"resident memory {what}, MB", [(sizes[0], sizes[1])], bar, more_is_better=False)
+
+
+# -- all of it -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[tuple[ServerProcess, ApacheKafka]]:
+    folder.mkdir()
+    theirs = ApacheKafka(folder, {}, JVM)
+    theirs.start()
+    try:
+        with ServerProcess() as ours:
+            yield ours, theirs
+    finally:
+        theirs.stop()
+
+
+def against_apache_kafka(folder: Path) -> Iterator[Row]:
+    yield from starts(folder)
+    with running(folder / "load") as (ours, theirs):
+        wait_for_ack(ours.port)
+        yield memory("idle", ours, theirs, 8)
+        yield from loads(ours, theirs)
+        yield from bare_fetches(ours, theirs)
+        yield memory("after the load", ours, theirs, 15)
+
+
+def idle_share() -> float:
+    """How much of a core a broker takes that has clients and nothing to do."""
+    with ServerProcess() as ours:
+        wait_for_ack(ours.port)
+        with load.waiting_consumer(ours.bootstrap_servers, "first") as wait:
+            wait(1)  # until it has found its way
+            before = load.cpu_seconds(ours.pid)
+            wait(IDLE_SECONDS)
+            return (load.cpu_seconds(ours.pid) - before) / IDLE_SECONDS
+
+
+def main() -> bool:
+    """Print the table; whether every bar was reached."""
+    try:
+        jars()
+    except ApacheKafkaUnavailable as reason:
+        sys.exit(f"no comparison without Apache Kafka: {reason}")
+    passed = True
+    heading = f"{'':34}  {'ours':>9}  {'Apache':>9}  {'ratio':>7}  {'bar':>6}"
+    print(f"\nBroker against Apache Kafka (ratio: how many times better)\n{heading}")
+    with tempfile.TemporaryDirectory() as folder:
+        for one in against_apache_kafka(Path(folder)):
+            missed = "" if one.passed else "  MISSED"
+            print(
+                f"{one.what:34}  {one.ours:9.2f}  {one.theirs:9.2f}  {one.ratio:6.1f}x  "
+                f"{one.bar:5.1f}x{missed}",
+                flush=True,
+            )
+            passed &= one.passed
+    share = idle_share()
+    print(f"{'idle CPU, of a core':34}  {share:9.2%}{'' if share < 0.01 else '  MISSED'}")
+    seconds = many_partitions(int(10_000 * min(1, SCALE)), descriptors=4096)
+    print(f"{'10,000 partitions, 4,096 files, s':34}  {seconds:9.2f}")
+    return passed and share < 0.01
+
+
+if __name__ == "__main__":
+    sys.exit(not main())
