@@ -1,8 +1,7 @@
 """Fetch, versions 4-17: from the frame to file ranges, and nothing in between.
 
-The parts of an answer are the bytes in front of each partition's records, and the records as a
-`FileSlice`. Errors of partitions are packed here too; one that fails the whole request is left
-to the codec.
+The parts of an answer are bytes and, between them, records as a `FileSlice`. Errors of partitions
+are packed here too; one that fails the whole request is left to the codec.
 """
 
 from __future__ import annotations
@@ -205,9 +204,7 @@ def _pack(version: int, correlation_id: int, session_id: int, topics: ReadTopics
             if version >= _RACK_FROM:
                 pieces.append(_NO_REPLICA)
             pieces.append(INT32.pack(read.nbytes))
-            if read.records is not None:
-                parts += (b"".join(pieces), read.records)
-                pieces.clear()
+            _add(read, pieces, parts)
     parts.append(b"".join(pieces))
     length = 2 * INT32.size + _length(parts)
     return _reply(_HEAD.pack(length, correlation_id, 0), parts)
@@ -231,9 +228,7 @@ def _pack_flexible(version: int, correlation_id: int, session_id: int, topics: R
                 pieces.append(encode_uvarint(len(read.aborted) + 1))
                 pieces += [_ABORTED.pack(*one) + b"\x00" for one in read.aborted]
             pieces += (_NO_REPLICA, encode_uvarint(read.nbytes + 1))
-            if read.records is not None:
-                parts += (b"".join(pieces), read.records)
-                pieces.clear()
+            _add(read, pieces, parts)
             pieces.append(b"\x00")
         pieces.append(b"\x00")
     pieces.append(b"\x00")
@@ -247,6 +242,15 @@ def _state(read: PartitionRead, version: int) -> bytes:
     if version >= _START_OFFSET_FROM:
         return _READ.pack(*fields, read.log_start_offset)
     return _READ_WITHOUT_START.pack(*fields)
+
+
+def _add(read: PartitionRead, pieces: list[bytes], parts: list[Part]) -> None:
+    """Add the records: to the bytes, or as a part between what is before and behind them."""
+    if isinstance(read.records, bytes):
+        pieces.append(read.records)
+    elif read.records is not None:
+        parts += (b"".join(pieces), read.records)
+        pieces.clear()
 
 
 def _length(parts: list[Part]) -> int:

@@ -17,7 +17,7 @@ from pyclient.error_codes import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
-from pyclient.protocol.primitives import Uuid
+from pyclient.protocol.primitives import Uuid, part_length
 
 if TYPE_CHECKING:
     from broker_stub.log.file_slice import FileSlice
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 READ_COMMITTED: Final = 1  # the isolation level
+
+# A file range keeps its file open until it is sent, and costs a system call of its own then:
+# small ones are read at once instead. Either way an answer holds so much at most, and what does
+# not fit comes with the next one. So ten thousand partitions need neither as many files nor
+# their bytes in memory.
+_COPIED_UP_TO: Final = 64 << 10
+_COPIED_IN_ALL: Final = 4 << 20
+_FILE_RANGES_MAX: Final = 64
 
 
 class FetchTerms(NamedTuple):
@@ -64,12 +72,12 @@ class PartitionRead:
         self.log_start_offset = -1
         self.aborted: list[tuple[int, int]] | None = None
         """Producer id and first offset of transactions to skip; None if nobody asked."""
-        self.records: FileSlice | None = None
+        self.records: FileSlice | bytes | None = None
 
     @property
     def nbytes(self) -> int:
         """How many bytes of records there are."""
-        return 0 if self.records is None else self.records.nbytes
+        return 0 if self.records is None else part_length(self.records)
 
 
 ReadTopics: TypeAlias = "dict[tuple[Uuid, str], list[PartitionRead]]"
@@ -104,14 +112,29 @@ def fetch(
 class _Read:
     """What one pass over the partitions gave."""
 
-    __slots__ = ("data", "final", "nbytes", "partitions")
+    __slots__ = ("copied", "data", "file_ranges", "final", "nbytes", "partitions")
 
     def __init__(self) -> None:
         self.data: list[tuple[FetchTarget, PartitionRead]] = []
         self.partitions: list[Partition] = []
         self.nbytes = 0
+        self.copied = 0
+        self.file_ranges = 0
         self.final = False
         """Waiting could not make it better: an error, or more than fits."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it holds as much as an answer may, however few bytes that are."""
+        return self.file_ranges >= _FILE_RANGES_MAX or self.copied >= _COPIED_IN_ALL
+
+    def take(self, records: FileSlice) -> FileSlice | bytes:
+        """What to answer for a range of a file: the range, or its bytes."""
+        if records.nbytes > _COPIED_UP_TO:
+            self.file_ranges += 1
+            return records
+        self.copied += records.nbytes
+        return records.read()
 
 
 class _Fetch(Generic[Answer]):
@@ -166,9 +189,10 @@ class _Fetch(Generic[Answer]):
         self, partition: Partition, target: FetchTarget, before: _Read
     ) -> PartitionRead:
         end = partition.readable_end(committed_only=self._committed_only)
+        room = 0 if before.is_full else self._max_bytes - before.nbytes
         read = partition.read(
             target.fetch_offset,
-            min(target.partition_max_bytes, self._max_bytes - before.nbytes),
+            min(target.partition_max_bytes, room),
             limit_offset=end,
             # The first records of a response go out whatever their size, or a batch above
             # the client's limit would stop it for ever.
@@ -180,7 +204,7 @@ class _Fetch(Generic[Answer]):
         data.high_watermark = partition.high_watermark
         data.last_stable_offset = partition.last_stable_offset
         data.log_start_offset = partition.log_start_offset
-        data.records = read.records
+        data.records = None if read.records is None else before.take(read.records)
         if self._committed_only:
             data.aborted = []
             if read.records is not None:

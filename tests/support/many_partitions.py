@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 
@@ -16,9 +15,8 @@ TOPIC = "many"
 
 def many_partitions(count: int, *, descriptors: int) -> float:
     """Write a record to each of so many partitions and read it again; how long that took."""
-    with ServerProcess() as server:
-        limit = f"--nofile={descriptors}:{descriptors}"
-        subprocess.run(["prlimit", f"--pid={server.pid}", limit], check=True)
+    limit = f"--nofile={descriptors}:{descriptors}"
+    with ServerProcess(wrapper=["prlimit", limit]) as server:
         started = time.perf_counter()
         create_topic(server.bootstrap_servers, TOPIC, count)
         _produce(server.bootstrap_servers, count)
@@ -51,7 +49,7 @@ def _consume(bootstrap: str, count: int) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     try:
         while len(found) < count:
-            messages = consumer.consume(1000, TIMEOUT_SECONDS)
+            messages = consumer.consume(min(1000, count - len(found)), TIMEOUT_SECONDS)
             assert messages, f"{len(found)} of {count} records came"
             for message in messages:
                 assert message.error() is None, message.error()

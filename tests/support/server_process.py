@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,8 +16,10 @@ ROOT = Path(__file__).parents[2]
 class ServerProcess:
     """A broker that can be killed for real."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(self, *arguments: str | Path, wrapper: Sequence[str] = ()) -> None:
+        """`wrapper` is a command that runs another one, such as `prlimit`."""
         self._arguments = [str(argument) for argument in arguments]
+        self._wrapper = wrapper
         self._process: subprocess.Popen[str] | None = None
         self.port = 0
 
@@ -31,7 +34,7 @@ class ServerProcess:
 
     def start(self) -> Self:
         """Start, on the same port as before, and return once it serves."""
-        command = [sys.executable, "-m", "broker_stub", "--port", str(self.port)]
+        command = [*self._wrapper, sys.executable, "-m", "broker_stub", "--port", str(self.port)]
         self._process = subprocess.Popen(
             [*command, *self._arguments],
             cwd=ROOT,

@@ -121,6 +121,7 @@ BATCHES = st.sampled_from(
         batch(b"value"),
         batch(b"a", b"b", b"c", key=b"k"),
         batch(b"v" * 3000),
+        batch(b"v" * 70_000, size=1 << 17),
         batch(b"i", producer_id=7, producer_epoch=0, base_sequence=0),
         batch(b"i", producer_id=7, producer_epoch=0, base_sequence=5),
         batch(b"1") + batch(b"2"),

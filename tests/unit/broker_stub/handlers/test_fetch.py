@@ -87,11 +87,41 @@ def test_records_come_back_in_every_version(harness, version):
     assert response.responses[0].topic == ("orders" if version <= BY_NAME else "")
 
 
+def file_ranges(harness: NodeHarness, request: FetchRequest) -> int:
+    parts = harness.start(request, BY_NAME).reply.parts
+    return sum(isinstance(part, FileSlice) for part in parts)
+
+
+def produce_large(harness: NodeHarness, partition: int = 0) -> None:
+    large = batch(b"x" * 70_000, size=1 << 17)
+    harness.ask(produce_request("orders", large, partition=partition), 9)
+
+
 def test_records_are_sent_as_a_range_of_their_file(harness):
     harness.create_topic("orders")
+    produce_large(harness)
+    assert file_ranges(harness, fetch_request(0)) == 1
+
+
+def test_a_few_records_are_not_worth_a_range_of_their_own(harness):
+    harness.create_topic("orders", partitions=2)
     produce(harness, b"a")
-    parts = harness.start(fetch_request(0), BY_NAME).reply.parts
-    assert any(isinstance(part, FileSlice) for part in parts)
+    produce(harness, b"b", partition=1)
+    request = fetch_request(0, 0)
+    assert file_ranges(harness, request) == 0
+    response = harness.ask(request, BY_NAME)
+    assert [values_of(one) for one in response.responses[0].partitions] == [[b"a"], [b"b"]]
+
+
+def test_one_answer_keeps_a_bounded_number_of_files_open(harness):
+    harness.create_topic("orders", partitions=70)
+    for index in range(70):
+        produce_large(harness, index)
+    request = fetch_request(*[0] * 70, max_wait_ms=500, min_bytes=50 << 20)
+    pending = harness.start(request, BY_NAME)
+    assert pending.arrived, "it has what it can hold: there is nothing to wait for"
+    filled = [bool(values_of(one)) for one in pending.response.responses[0].partitions]
+    assert filled == [True] * 64 + [False] * 6
 
 
 def test_a_batch_that_holds_the_offset_comes_whole(harness):
