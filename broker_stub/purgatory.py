@@ -93,8 +93,8 @@ class DelayedOperation(ABC):
     timer: Timer | None = None
 
     @abstractmethod
-    def try_complete(self) -> bool:
-        """Complete if the condition holds now; tell whether it did."""
+    def try_complete(self, key: Hashable) -> bool:
+        """Something happened to `key`: complete if the condition holds now; tell whether."""
 
     @abstractmethod
     def expire(self) -> None:
@@ -127,7 +127,7 @@ class Purgatory:
             return
         # A copy: completing one can make others come and go.
         for operation in tuple(watchers):
-            if operation in watchers and operation.try_complete():
+            if operation in watchers and operation.try_complete(key):
                 self.forget(operation)
 
     def forget(self, operation: DelayedOperation) -> None:

@@ -6,7 +6,7 @@ does the data path, by hand. Serving thread only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from broker_stub.purgatory import DelayedOperation
@@ -102,9 +102,8 @@ def fetch(
     read = pending.read()
     if pending.is_enough(read) or terms.max_wait_ms <= 0 or not plan.targets:
         return pending.answer(read)
-    delayed = _DelayedFetch(pending)
-    keys = [partition.key for partition in read.partitions]
-    node.purgatory.watch(delayed, keys, terms.max_wait_ms)
+    delayed = _DelayedFetch(pending, read)
+    node.purgatory.watch(delayed, delayed.targets, terms.max_wait_ms)
     delayed.parked.on_abandoned = lambda: node.purgatory.forget(delayed)
     return delayed.parked
 
@@ -140,7 +139,7 @@ class _Read:
 class _Fetch(Generic[Answer]):
     """One request: reads its partitions, at once and again when it is woken."""
 
-    __slots__ = ("_committed_only", "_encode", "_max_bytes", "_min_bytes", "_node", "_plan")
+    __slots__ = ("_committed_only", "_encode", "_max_bytes", "_node", "_plan", "min_bytes")
 
     def __init__(
         self,
@@ -153,13 +152,13 @@ class _Fetch(Generic[Answer]):
         self._plan = plan
         self._encode = encode
         self._committed_only = terms.committed_only
-        self._min_bytes = terms.min_bytes
+        self.min_bytes = terms.min_bytes
         self._max_bytes = min(terms.max_bytes, node.config["fetch.max.bytes"])
 
-    def read(self) -> _Read:
-        """Read every partition, within the limits."""
+    def read(self, targets: Sequence[FetchTarget] | None = None) -> _Read:
+        """Read every partition, or only some, within the limits."""
         read = _Read()
-        for target in self._plan.targets:
+        for target in self._plan.targets if targets is None else targets:
             try:
                 partition = self._partition(target)
                 read.partitions.append(partition)
@@ -214,7 +213,7 @@ class _Fetch(Generic[Answer]):
 
     def is_enough(self, read: _Read) -> bool:
         """Whether the client would not want to wait for more."""
-        return read.final or read.nbytes >= self._min_bytes
+        return read.final or read.nbytes >= self.min_bytes
 
     def answer(self, read: _Read) -> Answer:
         """The answer; in a session only what is news, and the session remembers it."""
@@ -234,18 +233,29 @@ class _Fetch(Generic[Answer]):
 
 
 class _DelayedFetch(DelayedOperation, Generic[Answer]):
-    """A fetch that waits for records."""
+    """A fetch that waits for records: an append costs it one partition, not all of them."""
 
-    def __init__(self, pending: _Fetch[Answer]) -> None:
+    def __init__(self, pending: _Fetch[Answer], read: _Read) -> None:
         self._pending = pending
         self.parked: Parked[Answer] = Parked()
+        # Nothing has failed yet, so there is a partition for every target.
+        found = list(zip(read.partitions, read.data, strict=True))
+        self.targets: dict[Hashable, FetchTarget] = {
+            partition.key: target for partition, (target, _) in found
+        }
+        self._nbytes: dict[Hashable, int] = {
+            partition.key: data.nbytes for partition, (_, data) in found
+        }
+        self._nbytes_in_all = sum(self._nbytes.values())
 
-    def try_complete(self) -> bool:
+    def try_complete(self, key: Hashable) -> bool:
         """Answer if there is enough by now."""
-        read = self._pending.read()
-        if not self._pending.is_enough(read):
+        read = self._pending.read([self.targets[key]])
+        self._nbytes_in_all += read.nbytes - self._nbytes[key]
+        self._nbytes[key] = read.nbytes
+        if not read.final and self._nbytes_in_all < self._pending.min_bytes:
             return False
-        self.parked.answer(self._pending.answer(read))
+        self.parked.answer(self._pending.answer(self._pending.read()))
         return True
 
     def expire(self) -> None:

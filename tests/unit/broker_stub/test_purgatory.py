@@ -9,7 +9,7 @@ class Operation(DelayedOperation):
         self.ready = False
         self.outcome = ""
 
-    def try_complete(self) -> bool:
+    def try_complete(self, key: object) -> bool:
         if self.ready:
             self.outcome = "completed"
         return self.ready

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from broker_stub.log.file_slice import FileSlice
+from broker_stub.replica.partition import Partition
 from pyclient.error_codes import (
     FencedLeaderEpochError,
     OffsetOutOfRangeError,
@@ -276,3 +277,24 @@ def test_a_client_that_leaves_is_forgotten(harness):
     assert harness.node.timers.next_deadline_ms() is None
     produce(harness, b"a")
     assert not pending.arrived
+
+
+def test_an_append_costs_a_waiting_fetch_one_partition_not_all(harness, monkeypatch):
+    harness.create_topic("orders", partitions=20)
+    waiting = harness.start(fetch_request(*[0] * 20, max_wait_ms=1000, min_bytes=250), BY_NAME)
+    reads: list[int] = []
+    read = Partition.read
+
+    def counted(self: Partition, *arguments: Any, **keywords: Any) -> Any:
+        reads.append(self.index)
+        return read(self, *arguments, **keywords)
+
+    monkeypatch.setattr(Partition, "read", counted)
+    produce(harness, b"x" * 100, partition=7)
+    assert (reads, waiting.arrived) == ([7], False)
+    produce(harness, b"y" * 100, partition=3)
+    assert waiting.arrived
+    filled = [
+        one.partition_index for one in waiting.response.responses[0].partitions if one.records
+    ]
+    assert filled == [3, 7]
