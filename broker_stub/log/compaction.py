@@ -117,8 +117,6 @@ class Compaction:
             transactions.on_control(batch)
         elif not transactions.on_records(batch):
             for record in batch.decode(from_offset=self._dirty_from):
-                if record.offset >= self._dirty_to:
-                    break
                 if record.key is not None and not self._offsets.put(record.key, record.offset):
                     self._reach(record.offset - 1)
                     return False
@@ -217,10 +215,15 @@ def _read(segment: Segment, position: int) -> Iterator[list[RecordBatch]]:
         size = min(_READ_BYTES, segment.size - position)
         batches = list(_checked(read_exactly(file, position, size), segment))
         if not batches:  # one that is larger than what was read, at least
-            header = read_header(read_exactly(file, position, HEADER_SIZE))
-            batches = list(_checked(read_exactly(file, position, header.size), segment))
-        if not batches:
-            raise CorruptRecordError(f"{segment.log_path} has no batch at byte {position}")
+            left = segment.size - position
+            size = (
+                read_header(read_exactly(file, position, HEADER_SIZE)).size
+                if left > HEADER_SIZE
+                else left
+            )
+            if not HEADER_SIZE <= size <= left:
+                raise CorruptRecordError(f"{segment.log_path} has no batch at byte {position}")
+            batches = list(_checked(read_exactly(file, position, size), segment))
         position += sum(batch.size_in_bytes for batch in batches)
         yield batches
 

@@ -29,14 +29,18 @@ def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int
     if by_policy and config.retention_bytes >= 0:
         excess = sum(segment.size for segment in segments) - config.retention_bytes
     count = 0
-    for segment, next_base in zip(segments, _next_bases(segments, log), strict=True):
+    for number, (segment, next_base) in enumerate(
+        zip(segments, _next_bases(segments, log), strict=True), start=1
+    ):
         if next_base > log.high_watermark or next_base == segment.base_offset:
             break  # still to be replicated, or the active segment and empty
+        if not segment.size and next_base > log.log_start_offset:
+            continue  # compaction emptied it: it goes with what follows
         excess -= segment.size
         expired = by_policy and 0 <= config.retention_ms < now_ms - _latest_ms(segment)
         if not (expired or excess >= 0 or next_base <= log.log_start_offset):
             break
-        count += 1
+        count = number
     return count
 
 
