@@ -10,6 +10,7 @@ from pyclient._twin import NATIVE
 from pyclient.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
+    ProducerRecord,
     RecordMetadata,
     TopicPartition,
 )
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyclient.admin.admin import KafkaAdminClient
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
+    from pyclient.interceptors import ProducerInterceptor
     from pyclient.producer.producer import KafkaProducer
     from pyclient.records.record import ConsumerRecord
     from pyclient.serialization import Deserializer, JsonSerializer, Serializer
@@ -34,6 +36,8 @@ __all__ = [
     "KafkaProducer",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "ProducerInterceptor",
+    "ProducerRecord",
     "RecordMetadata",
     "Serializer",
     "TopicPartition",
@@ -48,6 +52,7 @@ _HOMES = {
     "KafkaAdminClient": "pyclient.admin.admin",
     "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
+    "ProducerInterceptor": "pyclient.interceptors",
     "Serializer": "pyclient.serialization",
 }
 

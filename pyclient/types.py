@@ -4,7 +4,8 @@ A leaf. Tuples and not dataclasses, because programs written for kafka-python un
 them.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 
 class TopicPartition(NamedTuple):
@@ -36,6 +37,17 @@ class OffsetAndTimestamp(NamedTuple):
     offset: int
     timestamp: int
     leader_epoch: int | None
+
+
+class ProducerRecord(NamedTuple):
+    """A record to send, with the arguments of `KafkaProducer.send`; what interceptors see."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    headers: Sequence[tuple[str, bytes | None]] | None = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
 
 
 class RecordMetadata(NamedTuple):

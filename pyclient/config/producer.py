@@ -177,6 +177,15 @@ DEFINITION = ConfigDefinition(
             aliases=("partitioner.class",),
         ),
         ConfigKey(
+            "interceptor.classes",
+            list,
+            None,
+            None,
+            "Objects or classes that see every record and what became of it, in this order: see"
+            " ProducerInterceptor.",
+            aliases=("interceptors",),
+        ),
+        ConfigKey(
             "allow.auto.create.topics",
             bool,
             True,
@@ -189,7 +198,6 @@ DEFINITION = ConfigDefinition(
         RefusedKey("transactional.id", _TRANSACTIONS),
         RefusedKey("transaction.timeout.ms", _TRANSACTIONS, (60_000,)),
         RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
-        RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
         RefusedKey("partitioner.ignore.keys", _PARTITIONING, (False,)),
         RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
         RefusedKey("partitioner.availability.timeout.ms", _PARTITIONING, (0,)),

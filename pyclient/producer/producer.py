@@ -7,7 +7,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
-from pyclient import _twin
+from pyclient import _twin, interceptors
 from pyclient.config import producer as producer_config
 from pyclient.errors import (
     BrokerResponseError,
@@ -19,11 +19,12 @@ from pyclient.errors import (
 from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.core import ProducerCore
 from pyclient.producer.delivery import FutureRecordMetadata
+from pyclient.producer.interceptors import ProducerInterceptors
 from pyclient.producer.partition_queue import TopicQueues
 from pyclient.producer.partitioner import custom_partitioner
 from pyclient.serialization import Headers, serializer
 from pyclient.timers import Deadline
-from pyclient.types import TopicPartition
+from pyclient.types import ProducerRecord, TopicPartition
 
 if TYPE_CHECKING:
     from pyclient.net.environment import Environment
@@ -66,6 +67,12 @@ class KafkaProducer:
         self._partitioner = custom_partitioner(config["partitioner"])
         self._max_block_ms: int = config["max.block.ms"]
         client_id = config["client.id"] or f"pyclient-producer-{next(_client_ids)}"
+        self._interceptors: ProducerInterceptors | None = None
+        if config["interceptor.classes"]:
+            configs = {**config, "client.id": client_id}
+            self._interceptors = ProducerInterceptors(
+                interceptors.create(config["interceptor.classes"], configs)
+            )
         self._core = ProducerCore(config, client_id, environment)
         self._clock = self._core.engine.clock
         self._accumulator = self._core.accumulator
@@ -76,6 +83,7 @@ class KafkaProducer:
                 self._core.engine.bootstrap(config["bootstrap.timeout.ms"])
             except BaseException:
                 self._core.close(1)  # nothing is under way but attempts to connect
+                self._close_plugins()
                 raise
 
     def send(
@@ -111,6 +119,21 @@ class KafkaProducer:
             TypeError: key or value are not bytes after serialization; headers are malformed.
             ValueError: neither key nor value; no such partition; not a topic's name.
         """
+        if self._interceptors is not None:
+            record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
+            return self._interceptors.send(self._send, record)
+        return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def _send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> FutureRecordMetadata:
+        """Publish a record that has passed the interceptors."""
         if not self._core.is_usable:
             self._core.check_usable("send()")
         if value is None and key is None:
@@ -184,6 +207,11 @@ class KafkaProducer:
             ValueError: the timeout is negative.
         """
         self._core.close(timeout)
+        self._close_plugins()
+
+    def _close_plugins(self) -> None:
+        if self._interceptors is not None:
+            self._interceptors.close()
         for one in self._serializers:
             close = getattr(one, "close", None)
             if callable(close):
