@@ -64,8 +64,10 @@ cdef class BatchBuilder:
     cdef void settle(self) noexcept nogil
     cdef require_closed(self)
     cdef void put_placement(self, uint8_t *at) noexcept nogil
+    cdef uint8_t *header_start(self)
     cdef write_placement(self)
     cdef write_header(self)
+    cdef uint32_t checksum(self, uint8_t *header) except? 0
 
 
 cdef class ConsumerRecord:

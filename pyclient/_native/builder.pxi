@@ -344,6 +344,7 @@ cdef class BatchBuilder:
             ValueError: the batch has no records, or was released before it was closed.
         """
         cdef Segment segment
+        cdef Py_ssize_t size
         if self.closed_parts is not None:
             return self.closed_parts
         if self.count == 0 or self.state == RELEASED:
@@ -351,6 +352,7 @@ cdef class BatchBuilder:
         self.state = SEALED
         self.settle()
         pieces = [(<Segment>segment).written() for segment in self.segments if segment.used]
+        size = self.raw
         if self.codec:
             pieces[0] = pieces[0][HEADER_SIZE:]
             self.header = bytearray(HEADER_SIZE)
@@ -358,7 +360,7 @@ cdef class BatchBuilder:
                 memoryview(self.header),
                 *[memoryview(piece) for piece in compress(self.codec, pieces, self.level)],
             ]
-        size = sum([len(piece) for piece in pieces])
+            size = sum([len(piece) for piece in pieces])
         if size - AFTER_LENGTH > MAX_BATCH:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
         self.closed_size = size
@@ -413,15 +415,16 @@ cdef class BatchBuilder:
         wire_put(at, <uint64_t>self.base_offset_, 8)
         wire_put(at + LEADER_EPOCH_AT, <uint64_t>self.leader_epoch_, 4)
 
+    cdef uint8_t *header_start(self):
+        if self.header is not None:
+            return <uint8_t *>PyByteArray_AS_STRING(self.header)
+        return (<Segment>self.segments[0]).start
+
     cdef write_placement(self):
-        cdef Payload header = Payload.__new__(Payload, self.closed_parts[0])
-        self.put_placement(<uint8_t *>header.data)
+        self.put_placement(self.header_start())
 
     cdef write_header(self):
-        cdef Payload first = Payload.__new__(Payload, self.closed_parts[0])
-        cdef Payload part
-        cdef uint8_t *at = <uint8_t *>first.data
-        cdef uint32_t state
+        cdef uint8_t *at = self.header_start()
         wire_put(at + LENGTH_AT, self.closed_size - AFTER_LENGTH, 4)
         at[MAGIC_AT] = 2
         wire_put(at + ATTRIBUTES_AT, <uint64_t>self.attributes, 2)
@@ -434,10 +437,22 @@ cdef class BatchBuilder:
         wire_put(at + BASE_SEQUENCE_AT, <uint64_t>self.base_sequence_, 4)
         wire_put(at + RECORD_COUNT_AT, self.count, 4)
         self.put_placement(at)
-        with nogil:
-            state = crc32c_extend(~<uint32_t>0, at + CRC_FROM, first.size - CRC_FROM)
+        wire_put(at + CRC_AT, self.checksum(at), 4)
+
+    cdef uint32_t checksum(self, uint8_t *header) except? 0:
+        cdef uint32_t state = ~<uint32_t>0
+        cdef Segment segment
+        cdef Payload part
+        if self.header is None:
+            # The header leads the first segment, and is checksummed from within.
+            for segment in self.segments:
+                if segment.start == header:
+                    state = checksum_on(state, header + CRC_FROM, segment.used - CRC_FROM)
+                else:
+                    state = checksum_on(state, segment.start, segment.used)
+            return ~state
+        state = checksum_on(state, header + CRC_FROM, HEADER_SIZE - CRC_FROM)
         for piece in self.closed_parts[1:]:
             part = Payload.__new__(Payload, piece)
-            with nogil:
-                state = crc32c_extend(state, part.data, part.size)
-        wire_put(at + CRC_AT, <uint32_t>~state, 4)
+            state = checksum_on(state, part.data, part.size)
+        return ~state
