@@ -225,7 +225,7 @@ cdef class BatchBuilder:
         return self.record_size_c(
             check_timestamp(timestamp_ms), key_size, value_size, headers_size)
 
-    def try_append(self, timestamp_ms, key, value, headers=()) -> int:
+    def try_append(self, timestamp_ms, key, value, headers=(), /) -> int:
         """Append a record.
 
         Returns its index in the batch, or -1 when it does not fit into the newest buffer or the

@@ -200,7 +200,12 @@ class BatchBuilder:
         return record_size(delta, self._count, key, value, headers)
 
     def try_append(
-        self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+        self,
+        timestamp_ms: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Headers = (),
+        /,
     ) -> int:
         """Append a record.
 
