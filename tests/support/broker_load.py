@@ -44,13 +44,13 @@ def resident_bytes(pid: int) -> int:
 
 def create_topic(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> None:
     """Make a topic, and return when it can be written to."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_SECONDS)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
     """Remove a topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
     admin.delete_topics([topic])[topic].result(TIMEOUT_SECONDS)
 
 
