@@ -146,11 +146,20 @@ class TestWrongArguments:
         with pytest.raises(KafkaConfigurationError, match="did you mean 'linger_ms'"):
             KafkaProducer(lingr_ms=5)
 
-    def test_a_record_larger_than_a_request_may_be(self, producer):
-        with pytest.raises(RecordTooLargeError, match=r"1048576 of max\.request\.size") as caught:
-            producer.send("orders", b"x" * 2_000_000)
-        assert caught.value.limit == 1_048_576
-        assert caught.value.size > 2_000_000
+    @pytest.mark.parametrize("option", ["max.request.size", "buffer.memory"])
+    def test_a_record_too_large_fails_at_once_with_both_sizes(
+        self, network, log, new_producer, option
+    ):
+        producer = new_producer(**{option: 50_000})
+        producer.partitions_for("orders")
+        before_ms = network.clock.monotonic_ms()
+        with pytest.raises(RecordTooLargeError) as caught:
+            producer.send("orders", b"x" * 50_000)
+        assert network.clock.monotonic_ms() == before_ms
+        assert (caught.value.size, caught.value.limit) == (50_072, 50_000)
+        assert f"of 50072 bytes, which is more than the 50000 of {option}" in str(caught.value)
+        producer.send("orders", b"x" * 1_000).get(5)  # and nothing is left behind
+        assert producer._core.pool.available == producer._core.pool.total
 
 
 class TestNoCluster:
