@@ -105,6 +105,13 @@ class KafkaConnectionError(InvalidMetadataError):
     """A connection to a broker could not be made, or broke."""
 
 
+class SslAuthenticationError(KafkaConnectionError):
+    """The TLS handshake failed: one side does not accept the other's certificate or version.
+
+    Waiting does not help; but since an operator's change may, it counts as retriable.
+    """
+
+
 class NodeNotReadyError(RetriableError):
     """There is no connection to the broker yet that could take a request."""
 

@@ -19,6 +19,7 @@ import pytest
 
 if TYPE_CHECKING:
     from broker_stub.broker import Broker
+    from broker_stub.testing.tls import TlsCertificates
 
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9._-]")
 _NAME_MAX: Final = 200  # of 249 that Kafka allows: the broker adds to it in its folder
@@ -69,3 +70,22 @@ def kafka_topic(request: pytest.FixtureRequest, kafka_broker_session: Broker) ->
     name = f"{test}-{next(_numbers)}"
     kafka_broker_session.create_topic(name, partitions=-1)
     return name
+
+
+@pytest.fixture(scope="session")
+def kafka_tls_certificates(tmp_path_factory: pytest.TempPathFactory) -> TlsCertificates:
+    """Certificates for a broker and its clients; needs the package `trustme`."""
+    from broker_stub.testing.tls import TlsCertificates
+
+    return TlsCertificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def kafka_tls_broker(
+    kafka_broker_config: Mapping[str, object], kafka_tls_certificates: TlsCertificates
+) -> Iterator[Broker]:
+    """A broker that speaks TLS; clients need `**kafka_tls_certificates.client_options`."""
+    from broker_stub.broker import Broker
+
+    with Broker(config={**kafka_tls_certificates.broker_config, **kafka_broker_config}) as broker:
+        yield broker

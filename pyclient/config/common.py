@@ -11,6 +11,7 @@ from pyclient.config.definition import (
     not_empty,
     one_of,
 )
+from pyclient.config.tls import TLS_KEYS, TLS_REFUSED
 
 DEFAULT_PORT = 9092
 INT32_MAX = 2**31 - 1
@@ -212,10 +213,10 @@ COMMON_KEYS = (
         between(1, INT32_MAX),
         "The largest response to accept; a larger one closes its connection.",
     ),
+    *TLS_KEYS,
 )
 
 _METRICS = "metrics are not there yet"
-_TLS = "TLS is not there yet, only PLAINTEXT listeners can be used"
 _SASL = "SASL is not there yet, only listeners without authentication can be used"
 _PROXY = "the client connects to brokers directly; tunnel the port outside of it"
 _OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
@@ -239,23 +240,7 @@ COMMON_REFUSED = (
         " there yet",
         ("use_all_dns_ips",),
     ),
-    RefusedKey("security.protocol", f"{_TLS}; {_SASL}", ("PLAINTEXT",)),
-    RefusedKey("ssl.context", _TLS),
-    RefusedKey("ssl.check.hostname", _TLS, (True,)),
-    RefusedKey("ssl.cafile", _TLS),
-    RefusedKey("ssl.certfile", _TLS),
-    RefusedKey("ssl.keyfile", _TLS),
-    RefusedKey("ssl.crlfile", _TLS),
-    RefusedKey("ssl.password", _TLS),
-    RefusedKey("ssl.ciphers", _TLS),
-    RefusedKey("ssl.truststore.location", _TLS),
-    RefusedKey("ssl.truststore.type", _TLS, ("JKS",)),
-    RefusedKey("ssl.truststore.password", _TLS),
-    RefusedKey("ssl.keystore.location", _TLS),
-    RefusedKey("ssl.keystore.type", _TLS, ("JKS",)),
-    RefusedKey("ssl.keystore.password", _TLS),
-    RefusedKey("ssl.key.password", _TLS),
-    RefusedKey("ssl.endpoint.identification.algorithm", _TLS, ("https",)),
+    *TLS_REFUSED,
     RefusedKey("sasl.mechanism", _SASL, (None, "GSSAPI")),
     RefusedKey("sasl.jaas.config", _SASL),
     RefusedKey("sasl.plain.username", _SASL),

@@ -25,6 +25,22 @@ class Rule(NamedTuple):
     accepts: Callable[[Any], bool]
 
 
+class Secret:
+    """A password or a private key, which no message or repr shows."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: "str | bytes") -> None:
+        self._value = value
+
+    def reveal(self) -> "str | bytes":
+        """The value itself, for whoever needs it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+
 class ConfigKey(NamedTuple):
     """An option. Its name is Kafka's, dotted; None is a value only where it is the default."""
 
@@ -137,16 +153,16 @@ class ConfigDefinition:
                     f"{self.owner} got {spelt[key.name]!r} and {option!r}, which are the same"
                     " option: give one of them",
                     key=key.name,
-                    value=value,
                 )
             spelt[key.name] = option
             try:
                 values[key.name] = key.convert(value)
             except ValueError as error:
+                shown = Secret("") if key.type is SECRET else value
                 raise KafkaConfigurationError(
-                    f"{self.owner} option {option!r} cannot be {value!r}: {error}",
+                    f"{self.owner} option {option!r} cannot be {shown!r}: {error}",
                     key=key.name,
-                    value=value,
+                    value=shown,
                 ) from None
         return Config(values, frozenset(spelt))
 
@@ -239,6 +255,12 @@ def _to_str(value: Any) -> str:
     raise ValueError(value)
 
 
+def _to_secret(value: Any) -> Secret:
+    if isinstance(value, str | bytes):
+        return Secret(value)
+    raise ValueError(value)
+
+
 def _to_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [item.strip() for item in value.split(",") if item.strip()]
@@ -246,6 +268,9 @@ def _to_list(value: Any) -> list[Any]:
         return list(value)
     raise ValueError(value)
 
+
+SECRET = ConfigType("a string", _to_secret)
+"""The type of an option that is never shown; its values are `Secret`."""
 
 _PLAIN_TYPES: dict[object, ConfigType] = {
     int: ConfigType("an integer", _to_int),

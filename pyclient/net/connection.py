@@ -46,6 +46,7 @@ class ConnectionSettings(NamedTuple):
     max_in_flight: int
     reconnect_backoff: ExponentialBackoff
     setup_timeout: ExponentialBackoff
+    tls: bool = False
 
 
 class Finished(NamedTuple):
@@ -84,6 +85,7 @@ class Connection:
         self._resolution: Resolution | None = None
         self._addresses: deque[Address] = deque()
         self._address: Address | None = None
+        self._farthest: tuple[int, KafkaError] | None = None  # of this attempt's failures
         self._correlation_id = 0
         self._greeting_version = broker_versions.FIRST_TRIED
         self._versions = BrokerVersions({})
@@ -147,7 +149,9 @@ class Connection:
             return failures.name_not_resolved_in_time(self.where, elapsed_ms)
         if self.state is ConnectionState.CONNECTING:
             return failures.not_connected_in_time(self.where, elapsed_ms)
-        return failures.no_greeting_in_time(self.where, elapsed_ms)
+        if self.state is ConnectionState.SECURING:
+            return failures.not_secured_in_time(self.where, elapsed_ms)
+        return failures.no_greeting_in_time(self.where, elapsed_ms, self._settings.tls)
 
     # Making the connection
 
@@ -155,6 +159,7 @@ class Connection:
         """Begin an attempt: resolve the name, then try its addresses one after another."""
         self._become(ConnectionState.RESOLVING)
         self._address = None
+        self._farthest = None
         self._begin_step(now_ms)
         self._resolution = self._poller.resolve(self.broker.host, self.broker.port)
         self.continue_resolving(now_ms)
@@ -247,6 +252,10 @@ class Connection:
         if transport is None:
             return
         if transport.connected and self.state is ConnectionState.CONNECTING:
+            self._become(ConnectionState.SECURING)
+            if not transport.secured:
+                self._begin_step(now_ms)
+        if transport.secured and self.state is ConnectionState.SECURING:
             self._greet(now_ms)
         for frame in transport.take_frames():
             if self.state is ConnectionState.READY:
@@ -343,13 +352,23 @@ class Connection:
     def _on_transport_error(self, error: Exception, now_ms: float) -> None:
         if self.state is ConnectionState.CONNECTING:
             self._setup_failed(failures.not_connected(self.where, error), now_ms)
+        elif self.state is ConnectionState.SECURING:
+            self._setup_failed(failures.not_secured(self.where, error), now_ms)
         elif self.state is ConnectionState.CHECKING_API_VERSIONS:
-            self._setup_failed(failures.hung_up_on_greeting(self.where, error), now_ms)
+            failure = failures.hung_up_on_greeting(self.where, error, self._settings.tls)
+            self._setup_failed(failure, now_ms)
         else:
             self.lose(failures.broken(self.where, error), now_ms)
 
     def _setup_failed(self, failure: KafkaError, now_ms: float) -> None:
         """This address failed: try the host's next one, or give up until after the back-off."""
+        # Of a host's addresses, the one that got farthest tells most: a certificate that is not
+        # trusted, rather than that nobody listens on ::1.
+        reached = self.state.value
+        if self._farthest is not None and self._farthest[0] > reached:
+            failure = self._farthest[1]
+        else:
+            self._farthest = (reached, failure)
         self._note_failure(failure)
         if self._addresses:
             self._drop_transport()

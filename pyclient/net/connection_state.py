@@ -8,11 +8,12 @@ from typing import Final
 
 
 class ConnectionState(Enum):
-    """Where a connection stands."""
+    """Where a connection stands: the higher, the farther it got."""
 
     DISCONNECTED = auto()
     RESOLVING = auto()
     CONNECTING = auto()
+    SECURING = auto()
     CHECKING_API_VERSIONS = auto()
     READY = auto()
 
@@ -23,6 +24,13 @@ TRANSITIONS: Final[Mapping[ConnectionState, frozenset[ConnectionState]]] = {
         {ConnectionState.CONNECTING, ConnectionState.DISCONNECTED}
     ),
     ConnectionState.CONNECTING: frozenset(
+        {
+            ConnectionState.SECURING,
+            ConnectionState.CONNECTING,  # the host's next address
+            ConnectionState.DISCONNECTED,
+        }
+    ),
+    ConnectionState.SECURING: frozenset(  # over at once without TLS
         {
             ConnectionState.CHECKING_API_VERSIONS,
             ConnectionState.CONNECTING,  # the host's next address

@@ -10,10 +10,12 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pyclient.config.tls import SSL, tls_options_given
 from pyclient.errors import (
     IllegalStateError,
+    KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
@@ -30,6 +32,9 @@ from pyclient.net.transport import SocketOptions
 from pyclient.net.waiting import check_may_wait
 from pyclient.protocol.schema import Message
 from pyclient.timers import Deadline, ExponentialBackoff
+
+if TYPE_CHECKING:
+    from pyclient.net.tls import TlsSettings
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +67,9 @@ class Engine:
         self._environment = environment
         self._bootstrap: tuple[tuple[str, int], ...] = config["bootstrap.servers"]
         self._client_id = client_id
+        options = _socket_options(config)  # which may find that a file is missing
         self._waiting = environment.new_waiting()
-        self._poller = environment.new_poller(_socket_options(config))
+        self._poller = environment.new_poller(options)
         idle_ms = config["connections.max.idle.ms"]
         self.network = NetworkClient(
             self._bootstrap,
@@ -87,7 +93,7 @@ class Engine:
             allow_auto_create_topics=allow_auto_create_topics,
             rebootstrap_trigger_ms=config["metadata.recovery.rebootstrap.trigger.ms"],
         )
-        self.network.on_disconnect = self.metadata.request_update
+        self.network.on_disconnect = self.metadata.on_disconnect
         self._io_thread.add_manager(self.metadata)
         self._join: Callable[[], None] | None = None
         self._unusable: str | None = None  # why, once it is
@@ -110,6 +116,7 @@ class Engine:
                 config["socket.connection.setup.timeout.ms"],
                 config["socket.connection.setup.timeout.max.ms"],
             ),
+            tls=config["security.protocol"] == SSL,
         )
 
     # Life
@@ -127,7 +134,8 @@ class Engine:
         """Wait until a broker has described the cluster.
 
         Raises:
-            NoBrokersAvailable: none did in time; says what is wrong with each address.
+            NoBrokersAvailable: none did in time, or TLS fails with all of them, which is told at
+                once; says what is wrong with each address.
         """
         if self.metadata.snapshot.version:
             return
@@ -137,9 +145,9 @@ class Engine:
             troubles = self.network.troubles(self.clock.monotonic_ms())
             hosts = ", ".join(address_text(*one) for one in self._bootstrap)
             reasons = "\n  ".join(troubles) or "no answer yet"
+            in_time = "" if self.network.is_refused_everywhere() else f" within {timeout_ms:.0f} ms"
             raise NoBrokersAvailable(
-                f"none of the bootstrap servers ({hosts}) could be used within"
-                f" {timeout_ms:.0f} ms:\n  {reasons}"
+                f"none of the bootstrap servers ({hosts}) could be used{in_time}:\n  {reasons}"
             ) from None
 
     def close(self, timeout_ms: float) -> None:
@@ -276,4 +284,20 @@ def _socket_options(config: Mapping[str, Any]) -> SocketOptions:
         receive_buffer_bytes=config["receive.buffer.bytes"],
         receive_message_max_bytes=config["receive.message.max.bytes"],
         extra=config["socket.options"],
+        tls=_tls(config),
     )
+
+
+def _tls(config: Mapping[str, Any]) -> TlsSettings | None:
+    if config["security.protocol"] == SSL:
+        from pyclient.net.tls import tls_settings  # loads `ssl`: who needs it pays
+
+        return tls_settings(config)
+    idle = tls_options_given(config)
+    if idle:
+        raise KafkaConfigurationError(
+            f"{idle[0].replace('.', '_')} needs security_protocol='SSL', which is"
+            f" {config['security.protocol']!r}",
+            key=idle[0],
+        )
+    return None

@@ -6,7 +6,11 @@ import errno
 import socket
 from typing import Final
 
-from pyclient.errors import InvalidReceiveError, KafkaConnectionError
+from pyclient.errors import (
+    InvalidReceiveError,
+    KafkaConnectionError,
+    SslAuthenticationError,
+)
 
 _CONNECT_REMEDIES: Final = {
     errno.ECONNREFUSED: "nothing listens there: is the broker running, and is the port right?",
@@ -14,9 +18,11 @@ _CONNECT_REMEDIES: Final = {
     errno.ENETUNREACH: "there is no route to its network: check the address and the network",
     errno.ETIMEDOUT: "the host does not answer: is it up, does a firewall let the port through?",
 }
-_MAYBE_NOT_PLAINTEXT: Final = (
-    "is it a Kafka broker's port, and a listener without TLS (security_protocol PLAINTEXT)?"
-)
+_MAYBE_ANOTHER_LISTENER: Final = {
+    False: "is it a Kafka broker's port, and a listener without TLS (security_protocol PLAINTEXT)?",
+    True: "is it a Kafka broker's port, and does it take this client's certificate?",
+}
+_MAYBE_NOT_TLS: Final = "is it a listener with TLS? One without needs security_protocol PLAINTEXT"
 
 
 def address_text(host: str, port: int) -> str:
@@ -58,21 +64,40 @@ def name_not_resolved_in_time(where: str, elapsed_ms: float) -> KafkaConnectionE
     )
 
 
-def no_greeting_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
-    """Connected, but the other side does not answer the first request."""
+def not_secured_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
+    """Connected, but the other side does not go on with the TLS handshake."""
     return KafkaConnectionError(
-        f"{where}: connected, but no answer to the first request (ApiVersions) after"
-        f" {elapsed_ms:.0f} ms: {_MAYBE_NOT_PLAINTEXT}"
+        f"{where}: connected, but the TLS handshake is not done after {elapsed_ms:.0f} ms:"
+        f" {_MAYBE_NOT_TLS}"
     )
 
 
-def hung_up_on_greeting(where: str, error: Exception) -> KafkaConnectionError:
+def not_secured(where: str, error: Exception) -> KafkaConnectionError:
+    """The TLS handshake failed."""
+    if isinstance(error, SslAuthenticationError):
+        return SslAuthenticationError(f"{where}: {error}")
+    return KafkaConnectionError(
+        f"{where}: connected, but the other side hung up in the TLS handshake: {_MAYBE_NOT_TLS}"
+    )
+
+
+def no_greeting_in_time(where: str, elapsed_ms: float, tls: bool) -> KafkaConnectionError:
+    """Connected, but the other side does not answer the first request."""
+    return KafkaConnectionError(
+        f"{where}: connected, but no answer to the first request (ApiVersions) after"
+        f" {elapsed_ms:.0f} ms: {_MAYBE_ANOTHER_LISTENER[tls]}"
+    )
+
+
+def hung_up_on_greeting(where: str, error: Exception, tls: bool) -> KafkaConnectionError:
     """The first request ended the connection."""
+    if isinstance(error, SslAuthenticationError):  # with TLS 1.3 the client is refused only now
+        return not_secured(where, error)
     if isinstance(error, InvalidReceiveError):
         return KafkaConnectionError(f"{where}: {error}; check the port in bootstrap_servers")
     return KafkaConnectionError(
         f"{where}: connected, but the other side hung up at the first request (ApiVersions): "
-        f"{_MAYBE_NOT_PLAINTEXT} Brokers before 0.10 cannot be used either"
+        f"{_MAYBE_ANOTHER_LISTENER[tls]} Brokers before 0.10 cannot be used either"
     )
 
 

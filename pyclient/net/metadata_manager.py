@@ -80,6 +80,12 @@ class MetadataManager:
         self._fresh_until_ms = -math.inf
         self._failing_since_ms = math.inf
 
+    def on_disconnect(self) -> None:
+        """A connection broke, or could not be made: things may have moved. I/O thread."""
+        self.request_update()
+        if self._network.is_refused_everywhere():
+            self._wake_waiters()
+
     # From any thread
 
     def request_update(self) -> None:
@@ -111,11 +117,13 @@ class MetadataManager:
         if (found := known.topics.get(topic)) is not None:
             return found
         self.add_topic(topic)
+        began_ms = self._clock.monotonic_ms()
         deadline = Deadline(self._clock, timeout_ms)
         while True:
             snapshot = self._next_snapshot(known, deadline)
             if snapshot is None:
-                raise KafkaTimeoutError(self._why_not_described(topic, timeout_ms))
+                elapsed_ms = min(self._clock.monotonic_ms() - began_ms, timeout_ms)
+                raise KafkaTimeoutError(self._why_not_described(topic, elapsed_ms))
             if (found := snapshot.topics.get(topic)) is not None:
                 return found
             error = snapshot.topic_errors.get(topic)
@@ -129,9 +137,11 @@ class MetadataManager:
         Raises:
             KafkaTimeoutError: there was none in time; says what stands in the way.
         """
+        began_ms = self._clock.monotonic_ms()
         snapshot = self._next_snapshot(seen, Deadline(self._clock, timeout_ms))
         if snapshot is None:
-            raise KafkaTimeoutError(f"no metadata after {timeout_ms:.0f} ms: {self._troubles()}")
+            elapsed_ms = min(self._clock.monotonic_ms() - began_ms, timeout_ms)
+            raise KafkaTimeoutError(f"no metadata after {elapsed_ms:.0f} ms: {self._troubles()}")
         return snapshot
 
     def _next_snapshot(self, seen: ClusterMetadata, deadline: Deadline) -> ClusterMetadata | None:
@@ -142,12 +152,14 @@ class MetadataManager:
                 return self.snapshot
             if self._closed is not None:
                 raise self._closed
+            if not seen.version and self._network.is_refused_everywhere():
+                return None  # no broker was ever there: waiting is of no use
             if not waiter.wait(deadline.remaining_ms()):
                 return None
 
-    def _why_not_described(self, topic: str, timeout_ms: float) -> str:
+    def _why_not_described(self, topic: str, elapsed_ms: float) -> str:
         error = self.snapshot.topic_errors.get(topic)
-        start = f"no metadata for topic {topic!r} after {timeout_ms:.0f} ms: "
+        start = f"no metadata for topic {topic!r} after {elapsed_ms:.0f} ms: "
         if error is UnknownTopicOrPartitionError:
             return (
                 f"{start}it does not exist, and the brokers do not create it by themselves. "

@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pyclient.entropy import Entropy
-from pyclient.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from pyclient.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    SslAuthenticationError,
+)
 from pyclient.net.connection import Connection, ConnectionSettings, Finished
 from pyclient.net.in_flight_requests import InFlightRequest
 from pyclient.net.poller import Poller, Transport
@@ -167,6 +172,14 @@ class NetworkClient:
             if trouble is not None:
                 troubles.append(str(trouble))
         return troubles
+
+    def is_refused_everywhere(self) -> bool:
+        """Whether TLS fails with every node that would serve any request. Any thread."""
+        connections = [self._connections.get(node) for node in list(self._candidates)]
+        return all(
+            one is not None and isinstance(one.last_failure, SslAuthenticationError)
+            for one in connections
+        )
 
     # Requests
 

@@ -38,6 +38,10 @@ class Transport(Protocol):
     parts_sent: int
     owner: Connection
 
+    @property
+    def secured(self) -> bool:
+        """Whether the TLS handshake is done; true without TLS."""
+
     def send(self, parts: Sequence[Part]) -> int:
         """Queue parts for the next poll, and tell how many were ever queued.
 
@@ -79,6 +83,11 @@ class SelectorPoller:
 
     def __init__(self, options: SocketOptions) -> None:
         self._options = options
+        self._transport = TcpTransport
+        if options.tls is not None:
+            from pyclient.net.tls_transport import TlsTransport  # loads `ssl`: who needs it pays
+
+            self._transport = TlsTransport
         self._selector = selectors.DefaultSelector()
         self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
         self._unflushed: dict[TcpTransport, None] = {}
@@ -97,7 +106,7 @@ class SelectorPoller:
 
     def open(self, address: Address, owner: Connection) -> TcpTransport:
         """Begin to connect."""
-        transport = TcpTransport(address, self._options, owner, self)
+        transport = self._transport(address, self._options, owner, self)
         if transport.error is None:
             self._selector.register(transport.socket, selectors.EVENT_WRITE, transport)
         else:

@@ -22,21 +22,23 @@ from pyclient.protocol.primitives import Part
 if TYPE_CHECKING:
     from pyclient.net.connection import Connection
     from pyclient.net.poller import SelectorPoller
+    from pyclient.net.tls import TlsSettings
 
 # The most buffers that one call of the system takes.
 _PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024)
 # A connection that has a lot to say leaves room for the others after so many reads.
-_READS_PER_TURN_MAX: Final = 16
+READS_PER_TURN_MAX: Final = 16
 _IN_PROGRESS: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
 
 class SocketOptions(NamedTuple):
-    """How sockets are set up; sizes of None or -1 are left to the system."""
+    """How sockets are set up; sizes of None or -1 are left to the system, no `tls` is none."""
 
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     receive_message_max_bytes: int = 100_000_000
     extra: Sequence[tuple[int, int, int | bytes]] = ()
+    tls: TlsSettings | None = None
 
     def apply(self, sock: socket.socket) -> None:
         """Set a new socket up."""
@@ -68,6 +70,8 @@ class TcpTransport:
         "parts_sent",
         "socket",
     )
+
+    secured: bool = True  # as far as anybody asked for it
 
     def __init__(
         self,
@@ -147,7 +151,7 @@ class TcpTransport:
         """Read what has arrived."""
         reader = self._reader
         try:
-            for _ in range(_READS_PER_TURN_MAX):
+            for _ in range(READS_PER_TURN_MAX):
                 target = reader.target(scratch)
                 count = self.socket.recv_into(target)
                 if count == 0:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class SimulatedTransport:
     """A client's end of a connection. See `Transport` for what the engine may use."""
 
+    secured = True
+
     def __init__(self, poller: SimulatedPoller, address: Address, owner: Connection) -> None:
         self.connected = False
         self.error: Exception | None = None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class ScriptedTransport:
     """One connection to a scripted broker. See `Transport` for what the engine may use."""
 
+    secured = True
+
     def __init__(
         self,
         broker: ScriptedBroker | None,

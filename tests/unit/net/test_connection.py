@@ -226,6 +226,15 @@ def test_every_address_of_a_host_is_tried(network, new_engine):
     assert broker.attempts >= 1
 
 
+def test_of_a_hosts_addresses_the_one_that_got_farthest_says_why(network, new_engine):
+    network.add_broker(1).on(ApiVersionsRequest, framed(b"what?"))
+    network.hosts["many"] = ["10.0.0.1", "broker1", "10.0.0.2"]
+    engine = new_engine(bootstrap_servers="many:9092")
+    engine.start()
+    with pytest.raises(NoBrokersAvailable, match="does not speak Kafka's protocol"):
+        engine.bootstrap(timeout_ms=50)
+
+
 def test_a_connection_that_nobody_uses_is_closed(network, new_engine):
     broker = network.add_broker(1)
     broker.on(HeartbeatRequest, HeartbeatResponse())

@@ -1,0 +1,88 @@
+"""Certificates for tests: an authority of their own, a broker's and clients'. Needs `trustme`.
+
+    certificates = TlsCertificates(tmp_path)
+    with Broker(config=certificates.broker_config) as broker:
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers, **certificates.client_options)
+
+The fixtures `kafka_tls_certificates` and `kafka_tls_broker` do the same.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class TlsCertificates:
+    """An authority, and the certificates it issues, as files of a folder.
+
+    Attributes:
+        authority: trustme's, to issue certificates that are like no others.
+        ca_file: the authority's certificate, for `ssl_cafile` and `ssl.truststore.location`.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """Make the authority.
+
+        Raises:
+            ModuleNotFoundError: the package `trustme` is not installed.
+        """
+        try:
+            import trustme
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "certificates for tests are made by the package trustme: pip install trustme"
+            ) from error
+        self._folder = Path(folder)
+        self.authority: Any = trustme.CA()
+        self.ca_file = str(self._folder / "ca.pem")
+        self.authority.cert_pem.write_to_path(self.ca_file)
+
+    def issue(self, *names: str, file: str, **details: Any) -> str:
+        """The path of a new PEM file with a certificate and its private key.
+
+        Args:
+            names: the hosts, addresses or, with an @, the users that it is for.
+            file: the file's name.
+            details: trustme's, as in `not_after=...` for one that has expired.
+        """
+        path = self._folder / file
+        issued = self.authority.issue_cert(*names, **details)
+        path.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+        path.chmod(0o600)
+        return str(path)
+
+    @cached_property
+    def broker_file(self) -> str:
+        """The broker's certificate and key, for every name of the loopback interface."""
+        return self.issue(*_LOOPBACK, file="broker.pem")
+
+    @cached_property
+    def client_file(self) -> str:
+        """A client's certificate and key."""
+        return self.issue("client@test.invalid", file="client.pem")
+
+    @property
+    def broker_config(self) -> dict[str, object]:
+        """Options for a broker with one TLS listener, on a free loopback port."""
+        return {
+            "listeners": "SSL://127.0.0.1:0",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": self.broker_file,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": self.ca_file,
+        }
+
+    @property
+    def client_options(self) -> dict[str, Any]:
+        """Options for a client of that broker, without a certificate of its own."""
+        return {"security_protocol": "SSL", "ssl_cafile": self.ca_file}
+
+    @property
+    def client_options_with_certificate(self) -> dict[str, Any]:
+        """Options for a client with a certificate, as `ssl.client.auth=required` wants it."""
+        return {**self.client_options, "ssl_certfile": self.client_file}
