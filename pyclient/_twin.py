@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from pyclient._pure.batch import crc32c as crc32c
     from pyclient._pure.batch import deserialized as deserialized
     from pyclient._pure.batch import murmur2 as murmur2
+    from pyclient._pure.send import AppendSlot as AppendSlot
+    from pyclient._pure.send import FastSend as FastSend
+    from pyclient._pure.send import RecordFuture as RecordFuture
+    from pyclient._pure.send import TopicSlots as TopicSlots
 
 MODULES: Final = {
     "batch": (
@@ -31,6 +35,7 @@ MODULES: Final = {
         "deserialized",
         "murmur2",
     ),
+    "send": ("AppendSlot", "FastSend", "RecordFuture", "TopicSlots"),
 }
 """The twin modules, and the names that both twins of each export."""
 

@@ -3,22 +3,6 @@
 from pyclient.records.compression import compress
 
 cdef enum:
-    LENGTH_AT = 8
-    AFTER_LENGTH = 12
-    LEADER_EPOCH_AT = 12
-    MAGIC_AT = 16
-    CRC_AT = 17
-    CRC_FROM = 21
-    ATTRIBUTES_AT = 21
-    LAST_OFFSET_DELTA_AT = 23
-    BASE_TIMESTAMP_AT = 27
-    MAX_TIMESTAMP_AT = 35
-    PRODUCER_ID_AT = 43
-    PRODUCER_EPOCH_AT = 51
-    BASE_SEQUENCE_AT = 53
-    RECORD_COUNT_AT = 57
-
-cdef enum:
     OPEN
     SEALED
     CLOSED

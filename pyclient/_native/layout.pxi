@@ -60,3 +60,20 @@ def batch_size_of(key, value, headers=()) -> int:
     body = record_body_size(
         0, 0, key_size, value_size, len(encode_headers(headers)) if headers else 1)
     return HEADER_SIZE + wire_varint_size(body) + body
+
+# Where the fields of a v2 batch's header lie.
+cdef enum:
+    LENGTH_AT = 8
+    AFTER_LENGTH = 12
+    LEADER_EPOCH_AT = 12
+    MAGIC_AT = 16
+    CRC_AT = 17
+    CRC_FROM = 21
+    ATTRIBUTES_AT = 21
+    LAST_OFFSET_DELTA_AT = 23
+    BASE_TIMESTAMP_AT = 27
+    MAX_TIMESTAMP_AT = 35
+    PRODUCER_ID_AT = 43
+    PRODUCER_EPOCH_AT = 51
+    BASE_SEQUENCE_AT = 53
+    RECORD_COUNT_AT = 57

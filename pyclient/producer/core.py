@@ -220,6 +220,7 @@ class ProducerCore:
 
     def _note_unusable(self) -> None:
         self.is_usable = False
+        self.accumulator.slots.clear()  # no short way past the check
 
 
 def _builder_factory(config: Config) -> BuilderFactory:

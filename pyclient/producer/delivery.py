@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any
 
+from pyclient import _twin
 from pyclient.errors import KafkaError, KafkaTimeoutError
 from pyclient.producer.batch_result import NO_OFFSET, NO_TIMESTAMP, BatchResult
 from pyclient.timers import Deadline
@@ -19,40 +20,30 @@ from pyclient.types import RecordMetadata, TopicPartition
 log = logging.getLogger(__name__)
 
 
-class FutureRecordMetadata:
+class FutureRecordMetadata(_twin.RecordFuture):
     """What `send` returns: the promise of a `RecordMetadata`, or of an error.
 
     `await` works too, in a coroutine of any event loop.
     """
 
-    __slots__ = ("_index", "_result", "_sizes", "_timestamp_ms")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        result: BatchResult,
-        index: int,
-        timestamp_ms: int,
-        sizes: tuple[int, int, int],
-    ) -> None:
-        self._result = result
-        self._index = index
-        self._timestamp_ms = timestamp_ms
-        self._sizes = sizes  # key, value, headers; -1 where there is none
+    batch_result: BatchResult
 
     @property
     def topic_partition(self) -> TopicPartition:
         """Where the record goes."""
-        return self._result.topic_partition
+        return self.batch_result.topic_partition
 
     @property
     def is_done(self) -> bool:
         """Whether the outcome is known."""
-        return self._result.is_done or self._result.locate(self._index)[0].is_done
+        return self.batch_result.is_done or self.batch_result.locate(self.batch_index)[0].is_done
 
     @property
     def exception(self) -> KafkaError | None:
         """The error that the record failed with; None if it did not, or not yet."""
-        result, index = self._result.locate(self._index)
+        result, index = self.batch_result.locate(self.batch_index)
         if result.error is None or result.record_errors is None:
             return result.error
         return result.record_errors.get(index, result.error)
@@ -60,7 +51,7 @@ class FutureRecordMetadata:
     @property
     def value(self) -> RecordMetadata | None:
         """Where the record went; None if it failed, or is not there yet."""
-        result, index = self._result.locate(self._index)
+        result, index = self.batch_result.locate(self.batch_index)
         if not result.is_done or result.error is not None:
             return None
         base_offset = result.base_offset
@@ -71,9 +62,11 @@ class FutureRecordMetadata:
             topic_partition.partition,
             topic_partition,
             base_offset + index if base_offset != NO_OFFSET else NO_OFFSET,
-            appended_ms if appended_ms != NO_TIMESTAMP else self._timestamp_ms,
+            appended_ms if appended_ms != NO_TIMESTAMP else self.timestamp_ms,
             None,
-            *self._sizes,
+            self.key_size,
+            self.value_size,
+            self.headers_size,
         )
 
     def succeeded(self) -> bool:
@@ -102,12 +95,12 @@ class FutureRecordMetadata:
         return self._outcome()
 
     def _wait(self, timeout: float | None) -> None:
-        engine = self._result.engine
+        engine = self.batch_result.engine
         engine.check_may_wait("get()")
         engine.check_usable("get()")
         deadline = Deadline(engine.clock, None if timeout is None else timeout * 1000)
         while not self.is_done:
-            result, _ = self._result.locate(self._index)
+            result, _ = self.batch_result.locate(self.batch_index)
             if not (result.wait(deadline) or self.is_done):
                 raise KafkaTimeoutError(
                     f"no acknowledgement of the record for {self.topic_partition.topic}-"
@@ -147,7 +140,7 @@ class FutureRecordMetadata:
     ) -> FutureRecordMetadata:
         if args or kwargs:
             function = functools.partial(function, *args, **kwargs)
-        result, index = self._result.locate(self._index)
+        result, index = self.batch_result.locate(self.batch_index)
         result.register(index, functools.partial(self._call, function, on_success, on_error))
         return self
 
@@ -166,7 +159,7 @@ class FutureRecordMetadata:
         while not self.is_done:
             import asyncio  # a program that awaits has loaded it already
 
-            result, _ = self._result.locate(self._index)
+            result, _ = self.batch_result.locate(self.batch_index)
             yield from result.loop_event(asyncio.get_running_loop()).wait().__await__()
         return self._outcome()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyclient.producer.batch_result import NO_OFFSET, NO_TIMESTAMP
 from pyclient.producer.delivery import FutureRecordMetadata
+from pyclient.serialization import Headers
 from pyclient.types import ProducerRecord, RecordMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -24,9 +25,17 @@ class ProducerInterceptors:
         self._interceptors = interceptors
 
     def send(
-        self, send: Callable[..., FutureRecordMetadata], record: ProducerRecord
+        self,
+        send: Callable[..., FutureRecordMetadata],
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
     ) -> FutureRecordMetadata:
         """Have `send` send what the interceptors make of a record, and tell them the outcome."""
+        record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
         record = self._on_send(record)
         try:
             future = send(*record)

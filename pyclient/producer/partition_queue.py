@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
+from pyclient import _twin
 from pyclient.entropy import Entropy
 from pyclient.metadata import NO_LEADER, TopicMetadata
 from pyclient.producer.partitioner import QueueSizes, StickyPartitioner
@@ -23,6 +24,7 @@ class PartitionQueue:
     Attributes:
         waiting: not on the wire, in the order of their records.
         open_batch: the last of `waiting` while it takes records, else None.
+        slot: the open batch as callers see it who do not take the lock.
         on_wire: in requests under way, failed ones (out of time) among them.
         leader: the node to send to, as the metadata says; -1 if there is none.
         sealed_bytes, sealed_records: of all batches sealed so far: for the sticky partitioner,
@@ -45,6 +47,7 @@ class PartitionQueue:
         "sealed_bytes",
         "sealed_records",
         "sequences",
+        "slot",
         "timer_ms",
         "topic",
         "topic_partition",
@@ -57,6 +60,7 @@ class PartitionQueue:
         self.topic_partition = TopicPartition(topic.name, partition)
         self.waiting: deque[ProducerBatch] = deque()
         self.open_batch: ProducerBatch | None = None
+        self.slot = _twin.AppendSlot()
         self.on_wire: list[ProducerBatch] = []
         self.leader = NO_LEADER
         self.leader_epoch = -1
@@ -69,9 +73,11 @@ class PartitionQueue:
         self.sequences = PartitionSequences()
 
     def push(self, batch: ProducerBatch) -> None:
-        """Add a new batch at the end."""
+        """Add a new batch at the end, and let it take records."""
         batch.position = self.sealed_records
         self.waiting.append(batch)
+        self.open_batch = batch
+        self.slot.open(batch.builder, batch.result)
         self.topic.queue_sizes.grow(self.partition)
 
     def pop(self) -> ProducerBatch:
@@ -99,6 +105,7 @@ class PartitionQueue:
         if batch is not None:
             batch.seal()
             self.open_batch = None
+            self.slot.close()
             self.sealed_bytes += batch.builder.raw_size
             self.sealed_records += batch.record_count
 
@@ -113,18 +120,18 @@ class TopicQueues:
     """A topic's partitions, and where its records without a key go.
 
     Attributes:
-        partition_count: as the metadata has it; there are more queues if the topic was made
-            anew with fewer partitions.
         sticky_queue: of the partition for records without a key.
+        slots: the open batches, and the count of partitions as the metadata has it; there are
+            more queues if the topic was made anew with fewer.
     """
 
     __slots__ = (
         "_sticky",
         "_sticky_from",
         "name",
-        "partition_count",
         "queue_sizes",
         "queues",
+        "slots",
         "sticky_queue",
     )
 
@@ -132,11 +139,10 @@ class TopicQueues:
         self.name = metadata.name
         self.queues: list[PartitionQueue] = []
         self.queue_sizes = QueueSizes()
-        self.partition_count = len(metadata.partitions)
-        self._grow(self.partition_count)
+        self.slots = _twin.TopicSlots()
+        self._grow(len(metadata.partitions))
         self._sticky = StickyPartitioner(entropy, stick_bytes, self.queue_sizes, metadata.available)
-        self.sticky_queue = self.queues[self._sticky.partition]
-        self._sticky_from = 0
+        self._stick_to(self.queues[self._sticky.partition])
 
     def update(self, metadata: TopicMetadata | None) -> list[tuple[PartitionQueue, int, int]]:
         """Take over new partitions; None where the topic is not known any more.
@@ -144,8 +150,7 @@ class TopicQueues:
         Returns the partitions whose leader changed, or is the same in another epoch, with both.
         """
         if metadata is not None:
-            self.partition_count = len(metadata.partitions)
-            self._grow(self.partition_count - len(self.queues))
+            self._grow(len(metadata.partitions))
             self._sticky.update(metadata.available)
         known = () if metadata is None else metadata.partitions
         changed = []
@@ -160,12 +165,25 @@ class TopicQueues:
     def next_sticky_queue(self) -> PartitionQueue:
         """Between two batches: the partition to stay on, or to move on to."""
         if self._sticky.switch_after(self.sticky_queue.sealed_bytes - self._sticky_from):
-            self.sticky_queue = self.queues[self._sticky.partition]
-            self._sticky_from = self.sticky_queue.sealed_bytes
+            self._stick_to(self.queues[self._sticky.partition])
         return self.sticky_queue
 
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, as the metadata has it."""
+        return self.slots.partition_count
+
+    def _stick_to(self, queue: PartitionQueue) -> None:
+        self.sticky_queue = queue
+        self._sticky_from = queue.sealed_bytes
+        self.slots.sticky = queue.slot
+
     def _grow(self, count: int) -> None:
-        if count > 0:
-            first = len(self.queues)
-            self.queues.extend(PartitionQueue(self, first + index) for index in range(count))
-            self.queue_sizes.add_partitions(count)
+        first = len(self.queues)
+        if count > first:
+            self.queues.extend(PartitionQueue(self, index) for index in range(first, count))
+            self.queue_sizes.add_partitions(count - first)
+            for queue in self.queues[first:]:
+                self.slots.add(queue.slot)
+        # Last, for callers without the lock look for as many slots.
+        self.slots.partition_count = count

@@ -32,6 +32,7 @@ from pyclient.producer.ready_partitions import ReadyPartitions
 from pyclient.serialization import Bytes, Headers
 
 if TYPE_CHECKING:
+    from pyclient._twin import TopicSlots
     from pyclient.net.engine import Engine
 
 MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
@@ -60,8 +61,10 @@ class RecordAccumulator:
         self._new_builder = new_builder
         self._appends_are_atomic = _twin.NATIVE
         self._lock = threading.Lock()
-        # Those that records can be sent to; callers look one up without the lock.
+        # Those that records can be sent to; callers look one up without the lock. The same
+        # topics in both, until no more records are taken.
         self.topics: dict[str, TopicQueues] = {}
+        self.slots: dict[str, TopicSlots] = {}
         # Also those that the metadata has lost, for the batches they still have.
         self._all_topics: dict[str, TopicQueues] = {}
         self._ready = ReadyPartitions()
@@ -175,7 +178,6 @@ class RecordAccumulator:
         result = BatchResult(queue.topic_partition, self._engine)
         batch = ProducerBatch(queue, builder, result, now_ms, now_ms + self._limits.linger_ms)
         queue.push(batch)
-        queue.open_batch = batch
         self._incomplete[batch] = None
         self._deadlines.watch(batch)
         self._ready.evaluate(queue, now_ms)
@@ -218,8 +220,13 @@ class RecordAccumulator:
         """The same, and append no more."""
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
-            self._refusal = IllegalStateError("the producer is closed")
+            self._refuse(IllegalStateError("the producer is closed"))
             return self._seal_all(now_ms)
+
+    def _refuse(self, error: KafkaError) -> None:
+        """Take no more records. Under the lock."""
+        self._refusal = self._refusal or error
+        self.slots.clear()
 
     def _seal_all(self, now_ms: float) -> list[BatchResult]:
         for batch in self._incomplete:
@@ -241,8 +248,14 @@ class RecordAccumulator:
                 topic = TopicQueues(metadata, self._engine.entropy, self._limits.batch_size)
                 self._all_topics[name] = topic
             self._apply_leaders(topic.update(metadata), now_ms)
-            self.topics[name] = topic
+            self._offer(topic)
             return topic
+
+    def _offer(self, topic: TopicQueues) -> None:
+        """Let callers find a topic."""
+        self.topics[topic.name] = topic
+        if self._refusal is None:
+            self.slots[topic.name] = topic.slots
 
     # The I/O thread.
 
@@ -260,8 +273,9 @@ class RecordAccumulator:
                 self._apply_leaders(topic.update(metadata), now_ms)
                 if metadata is None:
                     self.topics.pop(name, None)
+                    self.slots.pop(name, None)
                 else:
-                    self.topics[name] = topic
+                    self._offer(topic)
 
     def _apply_leaders(
         self, changes: Iterable[tuple[PartitionQueue, int, int]], now_ms: float
@@ -383,7 +397,7 @@ class RecordAccumulator:
         From now on nothing is appended; callers get `refusal`, unless there was one before.
         """
         with self._lock:
-            self._refusal = self._refusal or refusal
+            self._refuse(refusal)
             for batch in self._incomplete:
                 queue = batch.queue
                 if queue.is_ready:

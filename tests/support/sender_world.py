@@ -128,7 +128,7 @@ class SenderWorld:
         """Append a record as `send` does; raises what the accumulator raises."""
         topic = self.accumulator.topics["t"]
         result, index = self.accumulator.append(topic, partition, 1000, key, value, (), 0)
-        future = FutureRecordMetadata(result, index, 1000, (-1, len(value), -1))
+        future = FutureRecordMetadata(result, index, 1000, -1, len(value))
         self.futures.append((result.topic_partition.partition, value, future))
         self.sent_ms[value] = self.clock.monotonic_ms()
         return future

@@ -28,7 +28,7 @@ def result(engine):
 
 
 def future_of(result, index=0):
-    return FutureRecordMetadata(result, index, 1234, SIZES)
+    return FutureRecordMetadata(result, index, 1234, *SIZES)
 
 
 def test_a_record_of_a_written_batch_has_the_batchs_offset_plus_its_index(result):

@@ -30,15 +30,15 @@ def test_records_of_a_partition_share_a_batch(twin):
     world = SenderWorld()
     first, second = world.send(b"a", 0), world.send(b"b", 0)
     other = world.send(b"c", 1)
-    assert first._result is second._result
-    assert (first._index, second._index) == (0, 1)
-    assert other._result is not first._result
+    assert first.batch_result is second.batch_result
+    assert (first.batch_index, second.batch_index) == (0, 1)
+    assert other.batch_result is not first.batch_result
     assert world.accumulator.incomplete_count == 2
 
 
 def test_a_batch_that_is_full_is_followed_by_another(twin):
     world = SenderWorld(batch_size=300)
-    results = [world.send(b"x" * 100, 0)._result for _ in range(4)]
+    results = [world.send(b"x" * 100, 0).batch_result for _ in range(4)]
     assert results[0] is results[1]
     assert results[2] is results[3]
     assert results[1] is not results[2]

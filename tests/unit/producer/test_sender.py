@@ -49,7 +49,7 @@ def test_batches_stay_open_while_their_node_is_not_ready():
     first = world.send(b"a", 0)
     world.poll()
     second = world.send(b"b", 0)
-    assert second._result is first._result
+    assert second.batch_result is first.batch_result
     world.connections[1].is_ready = True
     world.poll()
     assert sent_batches(world) == [(0, 0, 0, 2)]
