@@ -1,24 +1,20 @@
-"""`KafkaAdminClient`: manage topics, with kafka-python's arguments and results."""
+"""`KafkaAdminClient`: manage a cluster, with kafka-python's arguments and results."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from pyclient.admin.configs import ConfigFilter, ConfigResource, describe_configs
-from pyclient.admin.partitions import Growth, create_partitions
+from pyclient.admin.cluster import ClusterCalls
+from pyclient.admin.config_changes import ConfigCalls
+from pyclient.admin.groups import GroupCalls
+from pyclient.admin.partitions import PartitionCalls
+from pyclient.admin.records import RecordCalls
 from pyclient.admin.requests import AdminRequests
-from pyclient.admin.results import Result, as_dict, error_of
-from pyclient.admin.topics import NewTopics, create_topics, delete_topics, describe_topics
+from pyclient.admin.topics import TopicCalls
 from pyclient.config import admin as admin_config
-from pyclient.errors import for_code
 from pyclient.net.engine import Engine
-from pyclient.protocol.messages.describe_cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
 
 if TYPE_CHECKING:
     from pyclient.net.environment import Environment
@@ -27,11 +23,18 @@ _CLOSE_TIMEOUT_MS: Final = 5_000
 _client_ids = itertools.count(1)
 
 
-class KafkaAdminClient:
-    """Manages topics and reads configurations. Any number of threads may share one.
+class KafkaAdminClient(
+    TopicCalls, PartitionCalls, RecordCalls, ConfigCalls, ClusterCalls, GroupCalls
+):
+    """Manages topics, partitions, configurations and groups. Any number of threads may share one.
 
         with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
             admin.create_topics([NewTopic("orders", num_partitions=6, replication_factor=1)])
+
+    Each call goes to the broker that must serve it, is tried again while that may help, and ends
+    by its timeout. A change whose outcome is not known is never said to be done: an attempt that
+    got no answer is made again, and what the broker says to that, as in `TopicExistsError`, is
+    raised with a remark.
 
     The options are kafka-python's and Java's: see docs/configuration.md.
     """
@@ -63,103 +66,6 @@ class KafkaAdminClient:
                 self.close()
                 raise
 
-    def create_topics(
-        self,
-        new_topics: NewTopics,
-        timeout_ms: float | None = None,
-        validate_only: bool = False,
-        raise_errors: bool = True,
-    ) -> dict[str, Any]:
-        """Create topics.
-
-        Args:
-            new_topics: names, `NewTopic`s, or a dict of options by name: `num_partitions`,
-                `replication_factor`, `assignments`, `configs`.
-            timeout_ms: how long the call may take; by default `default_api_timeout_ms`.
-            validate_only: only check whether they could be created.
-            raise_errors: raise the first error; otherwise they are in the result.
-
-        Raises:
-            KafkaError: a topic could not be created, as in `TopicExistsError`; or none of them,
-                as in `KafkaTimeoutError`.
-        """
-        results = create_topics(self._requests, new_topics, timeout_ms, validate_only)
-        _raise_first_error(results, raise_errors)
-        return {"topics": [as_dict(one) for one in results.values()]}
-
-    def delete_topics(
-        self, topics: Iterable[str], timeout_ms: float | None = None, raise_errors: bool = True
-    ) -> dict[str, Any]:
-        """Delete topics and all their records; see `create_topics` for timeout and errors.
-
-        Raises:
-            KafkaError: a topic could not be deleted, as in `UnknownTopicOrPartitionError`.
-        """
-        results = delete_topics(self._requests, topics, timeout_ms)
-        _raise_first_error(results, raise_errors)
-        return {"topics": [as_dict(one) for one in results.values()]}
-
-    def list_topics(self) -> list[str]:
-        """The names of all topics."""
-        return [topic["name"] for topic in self.describe_topics()]
-
-    def describe_topics(self, topics: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """Topics with their partitions, leaders and replicas; by default all of them.
-
-        A topic that does not exist has an `error_code` in its description.
-        """
-        return describe_topics(self._requests, topics)
-
-    def create_partitions(
-        self,
-        topic_partitions: Growth,
-        timeout_ms: float | None = None,
-        validate_only: bool = False,
-        raise_errors: bool = True,
-    ) -> dict[str, Any]:
-        """Give topics more partitions; see `create_topics` for the other arguments.
-
-        Args:
-            topic_partitions: by topic the number of partitions afterwards, a `NewPartitions`, or
-                a dict of `count` and `assignments`.
-            timeout_ms: how long the call may take.
-            validate_only: only check whether it could be done.
-            raise_errors: raise the first error; otherwise they are in the result.
-
-        Raises:
-            KafkaError: a topic could not grow, as in `InvalidPartitionsError`.
-        """
-        results = create_partitions(self._requests, topic_partitions, timeout_ms, validate_only)
-        _raise_first_error(results, raise_errors)
-        return {"results": [as_dict(one) for one in results.values()]}
-
-    def describe_configs(
-        self,
-        config_resources: Iterable[ConfigResource],
-        include_synonyms: bool = False,
-        config_filter: str | ConfigFilter = "modified",
-    ) -> dict[str, dict[str, dict[str, Any]]]:
-        """Configuration entries, by kind of resource, name of the resource and key.
-
-        Args:
-            config_resources: what to describe.
-            include_synonyms: tell the other places too that set an entry.
-            config_filter: `modified` (default), `dynamic`, `static`, `default` or `all`.
-
-        Raises:
-            KafkaError: a resource could not be described.
-        """
-        return describe_configs(self._requests, config_resources, include_synonyms, config_filter)
-
-    def describe_cluster(self) -> dict[str, Any]:
-        """The cluster's id, controller and brokers."""
-        response = self._requests.ask(DescribeClusterRequest(), self._requests.deadline(None))
-        assert isinstance(response, DescribeClusterResponse)
-        if response.error_code:
-            raise for_code(response.error_code)(response.error_message)
-        described = as_dict(response)
-        return {key: described[key] for key in ("cluster_id", "controller_id", "brokers")}
-
     def close(self) -> None:
         """End the client. Twice does no harm."""
         self._engine.close(_CLOSE_TIMEOUT_MS)
@@ -174,11 +80,3 @@ class KafkaAdminClient:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _raise_first_error(results: Mapping[str, Result], raise_errors: bool) -> None:
-    if raise_errors:
-        for name, result in results.items():
-            error = error_of(f"topic {name!r}", result)
-            if error is not None:
-                raise error

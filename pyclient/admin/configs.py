@@ -1,161 +1,135 @@
-"""Configurations of topics, brokers and groups: describe."""
+"""Configurations of topics, brokers and groups: list, describe."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from enum import Enum, IntEnum
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from pyclient.admin.requests import AdminRequests
-from pyclient.admin.results import as_dict, error_of
+from pyclient.admin.calls import AdminCalls, member_of
+from pyclient.admin.config_types import (
+    ConfigFilterType,
+    ConfigResource,
+    ConfigResourceType,
+    described_entry,
+    is_shown,
+    kind_of,
+    name_of,
+)
+from pyclient.admin.results import as_dict
+from pyclient.admin.work import Route, Work, raise_first_error
+from pyclient.errors import for_code
 from pyclient.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
+    DescribeConfigsResult,
 )
-
-
-class ConfigResourceType(IntEnum):
-    """What has a configuration."""
-
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
-class ConfigSourceType(IntEnum):
-    """Where the value of an entry comes from."""
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-    DYNAMIC_GROUP_CONFIG = 8
-
-
-class ConfigType(IntEnum):
-    """The type of an entry's value."""
-
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
-
-
-class ConfigFilter(Enum):
-    """Which entries a description has."""
-
-    ALL = "all"
-    MODIFIED = "modified"
-    DYNAMIC = "dynamic"
-    STATIC = "static"
-    DEFAULT = "default"
-
-
-_NOT_MODIFIED: Final = frozenset(
-    {
-        ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
-        ConfigSourceType.STATIC_BROKER_CONFIG,
-        ConfigSourceType.DEFAULT_CONFIG,
-    }
+from pyclient.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
 )
-# Each broker knows only its own.
-_OF_ONE_BROKER: Final = frozenset({ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER})
+from pyclient.timers import Deadline
+
+ResourceKey: TypeAlias = tuple[int, str]
+"""The type and the name of a resource."""
 
 
-class ConfigResource:
-    """Something that has a configuration, and the entries that matter; None for all."""
+class ConfigDescriptionCalls(AdminCalls):
+    """Look at configurations."""
 
-    def __init__(
+    def describe_configs(
         self,
-        resource_type: ConfigResourceType | str,
-        name: str,
-        configs: Iterable[str] | Mapping[str, Any] | None = None,
-    ) -> None:
-        if isinstance(resource_type, str):
-            resource_type = ConfigResourceType[resource_type.upper()]
-        self.resource_type = ConfigResourceType(resource_type)
-        self.name = str(name)
-        self.configs = configs
+        config_resources: Iterable[ConfigResource],
+        include_synonyms: bool = False,
+        config_filter: str | ConfigFilterType = "modified",
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """Configuration entries, by kind of resource, name of the resource and key.
 
-    def __repr__(self) -> str:
-        return f"ConfigResource({self.resource_type.name}, {self.name!r}, {self.configs!r})"
+        Args:
+            config_resources: what to describe.
+            include_synonyms: tell the other places too that set an entry.
+            config_filter: `modified` (default), `dynamic`, `static`, `default` or `all`.
 
-
-def describe_configs(
-    requests: AdminRequests,
-    resources: Iterable[ConfigResource],
-    include_synonyms: bool,
-    config_filter: str | ConfigFilter,
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """Entries by kind of resource, name of the resource and key."""
-    wanted = ConfigFilter(config_filter)
-    deadline = requests.deadline(None)
-    found: defaultdict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for node, of_node in _by_node(resources).items():
-        request = DescribeConfigsRequest(
-            resources=[
-                DescribeConfigsResource(
-                    resource_type=one.resource_type,
-                    resource_name=one.name,
-                    configuration_keys=None if one.configs is None else list(one.configs),
-                )
-                for one in of_node
-            ],
-            include_synonyms=include_synonyms,
-        )
-        response = requests.ask(request, deadline, node=node)
-        assert isinstance(response, DescribeConfigsResponse)
-        for result in response.results:
-            kind = ConfigResourceType(result.resource_type).name.lower()
-            error = error_of(f"{kind} {result.resource_name!r}", result)
-            if error is not None:
-                raise error
-            found[kind][result.resource_name] = {
-                entry.name: _entry(entry) for entry in result.configs if _is_wanted(entry, wanted)
+        Raises:
+            KafkaError: a resource could not be described.
+        """
+        wanted = member_of(ConfigFilterType, config_filter)
+        found: defaultdict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+        results = self._describe(config_resources, self._requests.deadline(), include_synonyms)
+        for key, result in results.items():
+            found[kind_of(key)][result.resource_name] = {
+                entry.name: described_entry(as_dict(entry))
+                for entry in result.configs
+                if is_shown(entry, wanted)
             }
-    return dict(found)
+        return dict(found)
+
+    def _describe(
+        self,
+        resources: Iterable[ConfigResource],
+        deadline: Deadline,
+        include_synonyms: bool = False,
+    ) -> dict[ResourceKey, DescribeConfigsResult]:
+        asked = {one.key: one for one in resources}
+        outcomes = self._requests.settle(
+            Work(
+                asked,
+                lambda pending: DescribeConfigsRequest(
+                    resources=[_to_message(one) for one in pending],
+                    include_synonyms=include_synonyms,
+                ),
+                lambda response: (
+                    ((one.resource_type, one.resource_name), one) for one in response.results
+                ),
+                name_of,
+                route_of(asked),
+                deadline,
+                repeatable=True,
+            )
+        )
+        raise_first_error(outcomes)
+        return {key: outcome.result for key, outcome in outcomes.items()}
+
+    def list_config_resources(
+        self, resource_types: Iterable[ConfigResourceType | str] | None = None
+    ) -> dict[str, list[str]]:
+        """The names of resources that have a configuration, by their type.
+
+        Args:
+            resource_types: which types; by default all. Before Kafka 4.1 brokers list only
+                `client_metrics`.
+        """
+        wanted = [int(member_of(ConfigResourceType, one)) for one in resource_types or ()]
+        request = ListConfigResourcesRequest(resource_types=wanted)
+        response = self._requests.ask(request, self._requests.deadline())
+        assert isinstance(response, ListConfigResourcesResponse)
+        if response.error_code:
+            raise for_code(response.error_code)()
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for one in response.config_resources:
+            found[ConfigResourceType(one.resource_type).name.lower()].append(one.resource_name)
+        return dict(found)
 
 
-def _by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    grouped: dict[int | None, list[ConfigResource]] = {}
-    for one in resources:
-        node = int(one.name) if one.resource_type in _OF_ONE_BROKER else None
-        grouped.setdefault(node, []).append(one)
-    return grouped
+def route_of(resources: Mapping[ResourceKey, ConfigResource]) -> Route[ResourceKey]:
+    """The route of resources: a broker's to that broker, all others to any."""
+    nodes = {key: one.node() for key, one in resources.items()}
+
+    def route(
+        keys: Sequence[ResourceKey],
+        deadline: Deadline,  # noqa: ARG001
+    ) -> Mapping[int | None, Sequence[ResourceKey]]:
+        grouped: dict[int | None, list[ResourceKey]] = {}
+        for key in keys:
+            grouped.setdefault(nodes[key], []).append(key)
+        return grouped
+
+    return route
 
 
-def _is_wanted(entry: DescribeConfigsResourceResult, wanted: ConfigFilter) -> bool:
-    is_modified = entry.config_source not in _NOT_MODIFIED
-    return {
-        ConfigFilter.ALL: True,
-        ConfigFilter.MODIFIED: is_modified,
-        ConfigFilter.DEFAULT: not is_modified,
-        ConfigFilter.DYNAMIC: not entry.read_only,
-        ConfigFilter.STATIC: entry.config_source == ConfigSourceType.STATIC_BROKER_CONFIG,
-    }[wanted]
-
-
-def _entry(entry: DescribeConfigsResourceResult) -> dict[str, Any]:
-    described = as_dict(entry)
-    del described["name"]
-    described["config_source"] = ConfigSourceType(entry.config_source).name
-    described["config_type"] = ConfigType(entry.config_type).name
-    for synonym in described["synonyms"]:
-        synonym["source"] = ConfigSourceType(synonym["source"]).name
-    return described
+def _to_message(resource: ConfigResource) -> DescribeConfigsResource:
+    return DescribeConfigsResource(
+        resource_type=resource.resource_type,
+        resource_name=resource.name,
+        configuration_keys=None if resource.configs is None else list(resource.configs),
+    )

@@ -1,16 +1,23 @@
-"""Partitions: more of them for a topic."""
+"""Partitions: more of them, and where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from pyclient.admin.requests import AdminRequests
+from pyclient.admin.calls import AdminCalls
+from pyclient.admin.results import as_dict
+from pyclient.admin.work import Work, raise_first_error
 from pyclient.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
-    CreatePartitionsTopicResult,
+)
+from pyclient.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    TopicRequest,
 )
 
 
@@ -31,31 +38,77 @@ class NewPartitions:
 Growth: TypeAlias = Mapping[str, int | Mapping[str, Any] | NewPartitions]
 
 
-def create_partitions(
-    requests: AdminRequests,
-    topic_partitions: Growth,
-    timeout_ms: float | None,
-    validate_only: bool,
-) -> dict[str, CreatePartitionsTopicResult]:
-    """Have topics grow; the outcome by name."""
-    if not topic_partitions:
-        raise ValueError("there is no topic to give partitions to")
-    deadline = requests.deadline(timeout_ms)
-    return requests.settle(
-        {name: _to_message(name, wanted) for name, wanted in topic_partitions.items()},
-        lambda pending: CreatePartitionsRequest(
-            topics=pending,
-            timeout_ms=int(deadline.remaining_ms()),
-            validate_only=validate_only,
-        ),
-        lambda response: ((one.name, one) for one in response.results),
-        deadline,
-    )
+class PartitionCalls(AdminCalls):
+    """Add partitions, and look at them."""
+
+    def create_partitions(
+        self,
+        topic_partitions: Growth,
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        raise_errors: bool = True,
+    ) -> dict[str, Any]:
+        """Give topics more partitions; see `create_topics` for the other arguments.
+
+        Args:
+            topic_partitions: by topic the number of partitions afterwards, a `NewPartitions`, or
+                a dict of `count` and `assignments`.
+            timeout_ms: how long the call may take.
+            validate_only: only check whether it could be done.
+            raise_errors: raise the first error; otherwise they are in the result.
+
+        Raises:
+            KafkaError: a topic could not grow, as in `InvalidPartitionsError`.
+        """
+        if not topic_partitions:
+            raise ValueError("there is no topic to give partitions to")
+        deadline = self._requests.deadline(timeout_ms)
+        outcomes = self._requests.settle(
+            Work(
+                {name: _growth(name, wanted) for name, wanted in topic_partitions.items()},
+                lambda pending: CreatePartitionsRequest(
+                    topics=pending,
+                    timeout_ms=int(deadline.remaining_ms()),
+                    validate_only=validate_only,
+                ),
+                lambda response: ((one.name, one) for one in response.results),
+                lambda name: f"topic {name!r}",
+                self._requests.to_controller,
+                deadline,
+            )
+        )
+        if raise_errors:
+            raise_first_error(outcomes)
+        return {"results": [as_dict(one.result) for one in outcomes.values()]}
+
+    def describe_topic_partitions(
+        self,
+        topics: Iterable[str],
+        response_partition_limit: int = 2000,
+        cursor: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Topics with their partitions, page by page: `topics`, and the `next_cursor` if any.
+
+        Needs Kafka 3.7; `describe_topics` works on any. It tells the replicas too that are
+        eligible as leaders though not in sync.
+
+        Args:
+            topics: their names.
+            response_partition_limit: how many partitions a page has at most.
+            cursor: where the page starts, from the last one's `next_cursor`.
+        """
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name) for name in topics],
+            response_partition_limit=response_partition_limit,
+            cursor=None if cursor is None else Cursor(**cursor),
+        )
+        response = self._requests.ask(request, self._requests.deadline())
+        assert isinstance(response, DescribeTopicPartitionsResponse)
+        described = as_dict(response)
+        return {key: described[key] for key in ("topics", "next_cursor")}
 
 
-def _to_message(
-    name: str, wanted: int | Mapping[str, Any] | NewPartitions
-) -> CreatePartitionsTopic:
+def _growth(name: str, wanted: int | Mapping[str, Any] | NewPartitions) -> CreatePartitionsTopic:
     if isinstance(wanted, int):
         wanted = NewPartitions(wanted)
     elif isinstance(wanted, Mapping):

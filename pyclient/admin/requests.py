@@ -5,28 +5,25 @@ Used by the caller's thread; everything that waits does so in the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from pyclient.admin.results import Result
+from pyclient.admin.results import AnyResult, Outcome
+from pyclient.admin.work import Item, Key, Settling, Work, is_passing
 from pyclient.errors import (
+    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    NotControllerError,
-    ThrottlingQuotaExceededError,
-    for_code,
+    RequestTimedOutError,
 )
 from pyclient.net.engine import Engine
 from pyclient.protocol.schema import Message
 from pyclient.timers import Deadline, ExponentialBackoff
 
 Answer = TypeVar("Answer")
-Item = TypeVar("Item")
-AnyResult = TypeVar("AnyResult", bound=Result)
 
-# Of the errors that a result can tell, these and no others say that nothing was tried: the same
-# request may work soon. An unknown topic, say, is retriable too, but an answer to the caller.
-_NOT_TRIED: Final = (NotControllerError, ThrottlingQuotaExceededError)
+# After these a request may have been carried out, and may still be.
+_IN_DOUBT: Final = (KafkaConnectionError, RequestTimedOutError)
 
 
 class AdminRequests:
@@ -41,69 +38,81 @@ class AdminRequests:
             engine.entropy, config["retry.backoff.ms"], config["retry.backoff.max.ms"]
         )
 
-    def deadline(self, timeout_ms: float | None) -> Deadline:
+    def deadline(self, timeout_ms: float | None = None) -> Deadline:
         """When a call that was given this timeout has to end."""
         wanted_ms = self._default_timeout_ms if timeout_ms is None else timeout_ms
         return Deadline(self._engine.clock, wanted_ms)
 
+    def brokers(self) -> list[int]:
+        """The ids of all brokers, as the metadata tells them."""
+        return sorted(self._engine.metadata.snapshot.brokers)
+
     def ask(self, request: Message, deadline: Deadline, *, node: int | None = None) -> Message:
-        """Send a request until it is answered.
+        """Send a request that changes nothing until it is answered.
 
         Raises:
             KafkaTimeoutError: there was no answer by the deadline; says why.
             KafkaError: there never will be one.
         """
-        return self._repeat(lambda: self._ask_once(request, deadline, node), deadline)
+        return self.repeat(lambda: self.ask_once(request, deadline, node), deadline)
 
-    def settle(
-        self,
-        items: Mapping[str, Item],
-        make_request: Callable[[list[Item]], Message],
-        results_of: Callable[[Any], Iterable[tuple[str, AnyResult]]],
-        deadline: Deadline,
-    ) -> dict[str, AnyResult]:
-        """Have the controller deal with named items, and return what became of each.
+    def ask_once(self, request: Message, deadline: Deadline, node: int | None) -> Message:
+        """Send a request once; for routes, which are asked again with every attempt."""
+        self._engine.check_usable(type(request).__name__)
+        timeout_ms = min(deadline.remaining_ms(), self._request_timeout_ms)
+        return self._engine.request(request, node, timeout_ms)
 
-        Items that it did not try are sent again, the others are not.
+    def settle(self, work: Work[Key, Item, AnyResult]) -> dict[Key, Outcome[AnyResult]]:
+        """Have brokers deal with named things, and return what became of each.
+
+        What was not tried is sent again. After an attempt without an answer a change is tried
+        again, too, but what it says then stands: a topic that exists now may have been made by
+        the first attempt, or by somebody else, and nobody can tell.
+
+        Raises:
+            KafkaTimeoutError: not all were dealt with by the deadline; says why.
+            KafkaError: they never will be.
         """
-        results: dict[str, AnyResult] = {}
-        pending = dict(items)
+        settling = Settling(work)
 
         def send_pending() -> None:
-            request = make_request(list(pending.values()))
-            response = self._ask_once(request, deadline, self._controller())
-            not_tried: KafkaError | None = None
-            for name, result in results_of(response):
-                results[name] = result
-                error = for_code(result.error_code)
-                if issubclass(error, _NOT_TRIED):
-                    not_tried = error(result.error_message or name)
+            trouble: KafkaError | None = None
+            for node, keys in work.route(list(settling.pending), work.deadline).items():
+                try:
+                    response = self.ask_once(settling.request(keys), work.deadline, node)
+                except KafkaError as error:
+                    if not error.retriable:
+                        raise
+                    trouble = error
+                    if isinstance(error, _IN_DOUBT):
+                        settling.in_doubt.update(keys)
                 else:
-                    pending.pop(name, None)
-            if not_tried is not None:
-                raise not_tried
+                    trouble = settling.take_in(keys, response) or trouble
+            if trouble is not None:
+                raise trouble
 
-        self._repeat(send_pending, deadline)
-        return results
+        self.repeat(send_pending, work.deadline)
+        return {key: settling.outcomes[key] for key in work.items}
 
-    def _repeat(self, attempt: Callable[[], Answer], deadline: Deadline) -> Answer:
+    def repeat(self, attempt: Callable[[], Answer], deadline: Deadline) -> Answer:
+        """Make an attempt until it succeeds, or fails for good, or the time is up."""
         attempts = 0
         while True:
             try:
                 return attempt()
             except KafkaError as error:
-                if not error.retriable or attempts >= self._retries_max:
+                if not is_passing(error) or attempts >= self._retries_max:
                     raise
                 self._engine.metadata.request_update()
-                self._pause(error, attempts, deadline)
+                self.pause(error, attempts, deadline)
             attempts += 1
 
-    def _ask_once(self, request: Message, deadline: Deadline, node: int | None) -> Message:
-        self._engine.check_usable(type(request).__name__)
-        timeout_ms = min(deadline.remaining_ms(), self._request_timeout_ms)
-        return self._engine.request(request, node, timeout_ms)
+    def pause(self, error: KafkaError, attempts: int, deadline: Deadline) -> None:
+        """Wait before the next attempt.
 
-    def _pause(self, error: KafkaError, attempts: int, deadline: Deadline) -> None:
+        Raises:
+            KafkaTimeoutError: there is no time for another; `error` is why it was needed.
+        """
         pause_ms = min(self._backoff.backoff_ms(attempts), deadline.remaining_ms())
         self._engine.waiter().wait(pause_ms)
         if deadline.expired:
@@ -111,7 +120,12 @@ class AdminRequests:
                 f"the call did not succeed within {deadline.timeout_ms:.0f} ms: {error}"
             ) from error
 
-    def _controller(self) -> int | None:
-        """The controller as the metadata tells it; without one any broker will pass it on."""
+    def to_controller(
+        self,
+        keys: Sequence[Key],
+        deadline: Deadline,  # noqa: ARG002
+    ) -> Mapping[int | None, Sequence[Key]]:
+        """A route: the controller as the metadata tells it; without one any broker passes it on."""
         snapshot = self._engine.metadata.snapshot
-        return snapshot.controller_id if snapshot.controller_id in snapshot.brokers else None
+        known = snapshot.controller_id in snapshot.brokers
+        return {snapshot.controller_id if known else None: keys}

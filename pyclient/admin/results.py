@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pyclient.errors import KafkaError, for_code
 from pyclient.protocol.primitives import UUID
@@ -11,10 +11,19 @@ from pyclient.types import format_uuid
 
 
 class Result(Protocol):
-    """What became of one thing that a request named."""
+    """What a response says of one thing that the request named."""
 
     error_code: int
-    error_message: str | None
+
+
+AnyResult = TypeVar("AnyResult", bound=Result)
+
+
+class Outcome(NamedTuple, Generic[AnyResult]):
+    """What became of one thing: the broker's word, and the error it tells of, if any."""
+
+    result: AnyResult
+    error: KafkaError | None
 
 
 def as_dict(struct: Struct) -> dict[str, Any]:
@@ -32,9 +41,10 @@ def _value(is_uuid: bool, value: Any) -> Any:
     return format_uuid(value) if is_uuid else value
 
 
-def error_of(name: str, result: Result) -> KafkaError | None:
+def error_of(name: str, result: Result, remark: str = "") -> KafkaError | None:
     """The error that a result tells of, with the name it is about; None for success."""
     if not result.error_code:
         return None
-    error = for_code(result.error_code)
-    return error(f"{name}: {result.error_message}" if result.error_message else name)
+    message = getattr(result, "error_message", None)  # few have a place for it
+    text = f"{name}: {message}" if message else name
+    return for_code(result.error_code)(f"{text} ({remark})" if remark else text)

@@ -140,10 +140,10 @@ def _name(api_key: int) -> str:
 def choose_version(
     request: Message, served: ApiVersionRange | None, transaction_version: int = 0
 ) -> int:
-    """The version to send a request in: the highest both sides know, below the request's cap.
+    """The version to send a request in: the highest both sides know, within what fits it.
 
     Args:
-        request: the message to send; it states its own cap (see `Message.version_cap`).
+        request: the message to send; it states its own range (see `Message.version_cap`).
         served: what the broker advertised for this API; None if it did not.
         transaction_version: the cluster's finalized `transaction.version` feature.
 
@@ -153,7 +153,7 @@ def choose_version(
     name = type(request).__name__
     if served is None:
         raise UnsupportedVersionError(f"the broker does not serve {name}: it is too old for it")
-    lowest = request.stable.lowest
+    lowest = request.version_floor()
     highest = min(request.version_cap(transaction_version), served.highest)
     if highest < max(lowest, served.lowest):
         raise UnsupportedVersionError(

@@ -285,6 +285,14 @@ class Message(Struct):
         """
         return self.stable.highest
 
+    def version_floor(self) -> int:
+        """The lowest version that can carry this very message.
+
+        Messages override it where what they hold has no place, or another meaning, in older
+        versions: counts that are left to the broker, topics by id, a filter.
+        """
+        return self.stable.lowest
+
     def encode(self, version: int) -> list[Part]:
         """The message's bytes as parts: record bytes stay apart, as they were given.
 

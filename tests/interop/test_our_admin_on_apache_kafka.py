@@ -1,4 +1,4 @@
-"""Our admin client on Apache Kafka 4.3: the life of a topic."""
+"""Our admin client on Apache Kafka 4.3: topics, partitions, records, configurations, groups."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyclient import KafkaAdminClient
-from pyclient.admin import ConfigResource, NewTopic
+from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from pyclient.admin import ConfigResource, NewTopic, OffsetSpec
 from pyclient.errors import (
     InvalidPartitionsError,
+    OffsetOutOfRangeError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -55,3 +56,109 @@ def test_the_cluster_and_its_broker_are_described(admin: KafkaAdminClient) -> No
     node = str(broker["broker_id"])
     found = admin.describe_configs([ConfigResource("broker", node)], config_filter="all")
     assert found["broker"][node]["num.partitions"]["value"] == "4"
+
+
+def configs(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
+    found = admin.describe_configs([ConfigResource("topic", topic)])
+    return {key: entry["value"] for key, entry in found["topic"][topic].items()}
+
+
+def wait_for_configs(admin: KafkaAdminClient, topic: str, wanted: dict[str, str]) -> None:
+    """Brokers learn of changes a moment after the controller has made them."""
+    for _ in range(1_000):
+        if configs(admin, topic) == wanted:
+            return
+    assert configs(admin, topic) == wanted
+
+
+def test_entries_are_changed_one_by_one(admin: KafkaAdminClient) -> None:
+    topic = "entries"
+    admin.create_topics({topic: {"configs": {"retention.ms": "5"}}}, wait_for_metadata=True)
+    for change in (
+        {"retention.ms": 60_000},
+        {"cleanup.policy": ("append", "compact")},
+        {"cleanup.policy": ("subtract", "delete"), "segment.bytes": 2_000_000},
+        {"segment.bytes": ("delete", None)},
+    ):
+        resource = ConfigResource("topic", topic, change)
+        result = admin.alter_configs([resource])
+        assert result == {"topic": {topic: "OK"}}
+    wanted = {"retention.ms": "60000", "cleanup.policy": "compact"}
+    wait_for_configs(admin, topic, wanted)
+    admin.reset_configs([ConfigResource("topic", topic)])
+    wait_for_configs(admin, topic, {})
+
+
+def test_entries_are_changed_by_a_whole_configuration(admin: KafkaAdminClient) -> None:
+    admin.create_topics({"whole": {"configs": {"retention.ms": "5"}}}, wait_for_metadata=True)
+    change = ConfigResource("topic", "whole", {"segment.bytes": 2_000_000})
+    assert admin.alter_configs([change], incremental=False) == {"topic": {"whole": "OK"}}
+    wait_for_configs(admin, "whole", {"retention.ms": "5", "segment.bytes": "2000000"})
+    admin.reset_configs([ConfigResource("topic", "whole", ["retention.ms"])], incremental=False)
+    wait_for_configs(admin, "whole", {"segment.bytes": "2000000"})
+
+
+def test_entries_of_brokers_are_changed(admin: KafkaAdminClient) -> None:
+    (broker,) = admin.describe_cluster()["brokers"]
+    for name in (str(broker["broker_id"]), ""):
+        resource = ConfigResource("broker", name, {"log.cleaner.backoff.ms": 12_345})
+        assert admin.alter_configs([resource]) == {"broker": {name: "OK"}}
+        key = ["log.cleaner.backoff.ms"]
+        assert admin.reset_configs([ConfigResource("broker", name, key)]) == {
+            "broker": {name: "OK"}
+        }
+
+
+def test_what_is_wrong_with_a_change_is_told(admin: KafkaAdminClient) -> None:
+    admin.create_topics(["wrong"], wait_for_metadata=True)
+    wrong = ConfigResource("topic", "wrong", {"retention.ms": "soon"})
+    assert "INVALID_CONFIG" in admin.alter_configs([wrong])["topic"]["wrong"]
+    with pytest.raises(ValueError, match=r"has no retention\.m "):
+        admin.alter_configs([ConfigResource("topic", "wrong", {"retention.m": 1})])
+    assert "wrong" in admin.list_config_resources(["topic"])["topic"]
+
+
+def test_records_are_deleted_and_offsets_looked_up(
+    admin: KafkaAdminClient, apache: ApacheKafka
+) -> None:
+    admin.create_topics([NewTopic("records", 1, 1)], wait_for_metadata=True)
+    partition = TopicPartition("records", 0)
+    with KafkaProducer(bootstrap_servers=apache.bootstrap_servers) as producer:
+        for number in range(10):
+            producer.send("records", b"%d" % number)
+    assert admin.delete_records({partition: 4})[partition]["low_watermark"] == 4
+    for spec, offset in ((OffsetSpec.EARLIEST, 4), (OffsetSpec.LATEST, 10), (0, 4)):
+        assert admin.list_partition_offsets({partition: spec})[partition].offset == offset
+    with pytest.raises(OffsetOutOfRangeError, match="records-0"):
+        admin.delete_records({partition: 11})
+    (described,) = admin.describe_log_dirs(["records"])
+    (topic,) = described["log_dirs"][0]["topics"]
+    assert topic["partitions"][0]["partition_size"] > 0
+    page = admin.describe_topic_partitions(["records"])
+    assert page["topics"][0]["partitions"][0]["leader_id"] >= 0
+    assert page["next_cursor"] is None
+
+
+def test_a_group_is_listed_described_and_deleted(
+    admin: KafkaAdminClient, apache: ApacheKafka
+) -> None:
+    admin.create_topics([NewTopic("grouped", 2, 1)], wait_for_metadata=True)
+    with KafkaProducer(bootstrap_servers=apache.bootstrap_servers) as producer:
+        producer.send("grouped", b"1")
+    with KafkaConsumer(
+        "grouped",
+        bootstrap_servers=apache.bootstrap_servers,
+        group_id="billing",
+        auto_offset_reset="earliest",
+    ) as consumer:
+        while not consumer.poll(timeout_ms=1_000):
+            pass
+        listed = admin.list_groups(states_filter=["Stable"], types_filter=["classic"])
+        assert "billing" in [one["group_id"] for one in listed]
+        (member,) = admin.describe_groups(["billing"])["billing"]["members"]
+        assert member["member_assignment"]["assigned_partitions"] == [
+            {"topic": "grouped", "partitions": [0, 1]}
+        ]
+        assert admin.delete_groups(["billing"]) == {"billing": "GroupNotEmptyError"}
+    assert admin.delete_groups(["billing"]) == {"billing": "OK"}
+    assert admin.delete_groups(["billing"]) == {"billing": "GroupIdNotFoundError"}

@@ -9,6 +9,8 @@ import pytest
 
 from broker_stub.testing.simulation import explore
 from pyclient.admin.requests import AdminRequests
+from pyclient.admin.results import Outcome
+from pyclient.admin.work import Work
 from pyclient.errors import KafkaError
 from pyclient.protocol.schema import Message
 from tests.simulation.admin_history import admin_history
@@ -34,7 +36,7 @@ def test_the_check_finds_retries_that_are_taken_for_success(
 
 def take_retries_for_success(patch: Callable[[Any, str, Any], None]) -> None:
     """Once the outcome of an attempt is unknown, whatever the next one says counts as success."""
-    ask_once, settle = AdminRequests._ask_once, AdminRequests.settle
+    ask_once, settle = AdminRequests.ask_once, AdminRequests.settle
     unknown: set[AdminRequests] = set()
 
     def noting(requests: AdminRequests, *arguments: Any) -> Message:
@@ -44,12 +46,12 @@ def take_retries_for_success(patch: Callable[[Any, str, Any], None]) -> None:
             unknown.add(requests)
             raise
 
-    def hoping(requests: AdminRequests, *arguments: Any) -> dict[str, Any]:
+    def hoping(requests: AdminRequests, work: Work[Any, Any, Any]) -> dict[Any, Outcome[Any]]:
         unknown.discard(requests)
-        results = settle(requests, *arguments)
-        for result in results.values() if requests in unknown else ():
-            result.error_code = 0
-        return results
+        outcomes = settle(requests, work)
+        if requests in unknown and not work.repeatable:
+            return {key: Outcome(outcome.result, None) for key, outcome in outcomes.items()}
+        return outcomes
 
-    patch(AdminRequests, "_ask_once", noting)
+    patch(AdminRequests, "ask_once", noting)
     patch(AdminRequests, "settle", hoping)

@@ -38,6 +38,15 @@ class CreateTopicsRequest(Message, api_key=19, versions="2-7", flexible="5+"):
     timeout_ms: int = field(INT32, default=60000)
     validate_only: bool = field(BOOL)
 
+    def version_floor(self) -> int:
+        """4 where a count is left to the broker: -1 meant nothing before."""
+        left_to_the_broker = any(
+            -1 in (topic.num_partitions, topic.replication_factor)
+            for topic in self.topics
+            if not topic.assignments
+        )
+        return 4 if left_to_the_broker else super().version_floor()
+
 
 class CreatableTopicConfigs(Struct):
     """A configuration entry as it came out."""

@@ -26,6 +26,10 @@ class DeleteTopicsRequest(Message, api_key=20, versions="1-6", flexible="4+"):
         """5 for a request that lists `topic_names`."""
         return 5 if self.topic_names else super().version_cap(transaction_version)
 
+    def version_floor(self) -> int:
+        """6 for a request that lists `topics`."""
+        return 6 if self.topics else super().version_floor()
+
 
 class DeletableTopicResult(Struct):
     """Whether one topic was deleted."""

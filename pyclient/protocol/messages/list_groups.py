@@ -10,6 +10,12 @@ class ListGroupsRequest(Message, api_key=16, versions="0-5", flexible="3+"):
     states_filter: list[str] = field(array(STRING), versions="4+")
     types_filter: list[str] = field(array(STRING), versions="5+")
 
+    def version_floor(self) -> int:
+        """4 or 5 for a filter: an older broker would list everything."""
+        if self.types_filter:
+            return 5
+        return 4 if self.states_filter else super().version_floor()
+
 
 class ListedGroup(Struct):
     """A group, its state and type."""

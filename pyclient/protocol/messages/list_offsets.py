@@ -3,6 +3,10 @@
 from pyclient.protocol.primitives import INT8, INT16, INT32, INT64, STRING
 from pyclient.protocol.schema import Message, Struct, array, field
 
+# The largest timestamp's, the first on the leader's own disk, the last in remote storage, the
+# first that is to go there.
+_SPECIAL_TIMESTAMPS_SINCE = {-3: 7, -4: 8, -5: 9, -6: 11}
+
 
 class ListOffsetsPartition(Struct):
     """The point in time to look up in one partition."""
@@ -26,6 +30,15 @@ class ListOffsetsRequest(Message, api_key=2, versions="1-11", flexible="6+"):
     isolation_level: int = field(INT8, versions="2+")  # 0 read uncommitted, 1 read committed
     topics: list[ListOffsetsTopic] = field(array(ListOffsetsTopic))
     timeout_ms: int = field(INT32, versions="10+", ignorable=True)
+
+    def version_floor(self) -> int:
+        """Where the negative numbers that stand for no time first had their meaning."""
+        first = (
+            _SPECIAL_TIMESTAMPS_SINCE.get(one.timestamp, 0)
+            for topic in self.topics
+            for one in topic.partitions
+        )
+        return max(super().version_floor(), max(first, default=0))
 
 
 class ListOffsetsPartitionResponse(Struct):

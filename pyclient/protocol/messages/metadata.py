@@ -29,6 +29,12 @@ class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
             return 10
         return super().version_cap(transaction_version)
 
+    def version_floor(self) -> int:
+        """12 for topics by id; 1 for all topics, as long as that is told by null."""
+        if self.topics is None:
+            return 1
+        return 12 if any(topic.name is None for topic in self.topics) else super().version_floor()
+
 
 class MetadataResponseBroker(Struct):
     """A broker and its address."""

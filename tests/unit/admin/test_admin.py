@@ -1,15 +1,19 @@
 """The admin client on a scripted network: where requests go, what is repeated, what it returns."""
 
+import uuid
+
 import pytest
 
-from pyclient.admin import ConfigResource, KafkaAdminClient, NewPartitions, NewTopic
+from pyclient.admin import KafkaAdminClient, NewPartitions, NewTopic
 from pyclient.errors import (
     IllegalStateError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     NotControllerError,
     TopicExistsError,
+    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
 )
 from pyclient.net.scripted import DISCONNECT
 from pyclient.protocol.messages.create_partitions import (
@@ -18,6 +22,7 @@ from pyclient.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from pyclient.protocol.messages.create_topics import (
+    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -27,35 +32,14 @@ from pyclient.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from pyclient.protocol.messages.describe_cluster import (
-    DescribeClusterRequest,
-    DescribeClusterResponse,
-)
-from pyclient.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-    DescribeConfigsResult,
+from pyclient.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
 )
 from pyclient.types import parse_uuid
-
-TOPIC_CONFIG, STATIC, DEFAULT = 1, 4, 5
-
-
-@pytest.fixture
-def controller(network):
-    return network.add_broker(1)
-
-
-@pytest.fixture
-def other(network):
-    return network.add_broker(2)
-
-
-@pytest.fixture
-def admin(network, controller, other):
-    with KafkaAdminClient(bootstrap_servers="broker1:9092", environment=network) as admin:
-        yield admin
 
 
 def created(*names, error=0):
@@ -133,10 +117,43 @@ def test_a_lost_connection_is_no_reason_to_give_up(admin, controller):
     assert admin.create_topics(["orders"])["topics"][0]["error_code"] == 0
 
 
+def test_what_may_be_the_work_of_an_attempt_without_an_answer_is_an_error_that_says_so(
+    admin, controller
+):
+    exists = created("orders", error=TopicExistsError.code)
+    controller.on(CreateTopicsRequest, [DISCONNECT, exists])
+    with pytest.raises(TopicExistsError, match="an earlier attempt of this call got no answer"):
+        admin.create_topics(["orders"])
+
+
+def test_an_error_after_no_doubt_says_nothing_of_it(admin, controller):
+    exists = created("orders", error=TopicExistsError.code)
+    not_tried = created("orders", error=NotControllerError.code)
+    controller.on(CreateTopicsRequest, [not_tried, exists])
+    with pytest.raises(TopicExistsError) as caught:
+        admin.create_topics(["orders"])
+    assert "attempt" not in str(caught.value)
+
+
+def test_a_broker_that_cannot_choose_the_numbers_is_told_so(admin, controller):
+    controller.versions[CreateTopicsRequest.api_key] = (0, 3)
+    controller.cut()
+    with pytest.raises(UnsupportedVersionError, match="versions 4 to 7, the broker serves 0 to 3"):
+        admin.create_topics(["orders"])
+
+
+def test_the_entries_of_a_new_topic_are_shown_by_name(admin, controller):
+    entry = CreatableTopicConfigs(name="retention.ms", value="1", config_source=1)
+    result = CreatableTopicResult(name="orders", configs=[entry])
+    controller.on(CreateTopicsRequest, CreateTopicsResponse(topics=[result]))
+    (topic,) = admin.create_topics(["orders"])["topics"]
+    assert topic["configs"]["retention.ms"]["config_source"] == "DYNAMIC_TOPIC_CONFIG"
+
+
 def test_a_call_ends_by_its_deadline_and_says_why(admin, network, controller):
     controller.on(CreateTopicsRequest, created("orders", error=NotControllerError.code))
     started_ms = network.clock.monotonic_ms()
-    with pytest.raises(KafkaTimeoutError, match=r"within 3000 ms: orders .*NOT_CONTROLLER"):
+    with pytest.raises(KafkaTimeoutError, match=r"within 3000 ms: topic 'orders' .*NOT_CONTROLLER"):
         admin.create_topics(["orders"], timeout_ms=3_000)
     assert network.clock.monotonic_ms() - started_ms == pytest.approx(3_000, abs=1)
 
@@ -166,6 +183,26 @@ def test_topics_are_deleted_by_the_controller(admin, controller):
     )
     assert admin.delete_topics(["orders"])["topics"][0]["name"] == "orders"
     assert controller.received(DeleteTopicsRequest)[0].topic_names == ["orders"]
+
+
+def test_topics_are_deleted_by_their_ids(admin, controller):
+    first, second = uuid.UUID(int=1), uuid.UUID(int=2)
+    results = [
+        DeletableTopicResult(name="orders", topic_id=first.bytes),
+        DeletableTopicResult(name=None, topic_id=second.bytes, error_code=100),
+        DeletableTopicResult(name="payments"),
+    ]
+    controller.on(DeleteTopicsRequest, DeleteTopicsResponse(responses=results))
+    found = admin.delete_topics([first, second, "payments"], raise_errors=False)["topics"]
+    assert [one["error_code"] for one in found] == [0, 100, 0]
+    (request,) = controller.received(DeleteTopicsRequest)
+    assert [(one.name, one.topic_id) for one in request.topics] == [
+        (None, first.bytes),
+        (None, second.bytes),
+        ("payments", bytes(16)),
+    ]
+    with pytest.raises(UnknownTopicIdError, match="the topic of id AAAAAAAAAAAAAAAAAAAAAg"):
+        admin.delete_topics([second])
 
 
 def test_deleting_an_unknown_topic_is_an_error_at_once(admin, network, controller):
@@ -209,84 +246,46 @@ def test_topics_are_listed_and_described(admin, network):
     assert unknown["error_code"] == UnknownTopicOrPartitionError.code
 
 
-def config_entry(name, source, read_only=False):
-    return DescribeConfigsResourceResult(
-        name=name, value="1", config_source=source, read_only=read_only, config_type=5
+def metadata(name, leader=1, error=0):
+    partition = MetadataResponsePartition(leader_id=leader)
+    topic = MetadataResponseTopic(name=name, error_code=error, partitions=[partition])
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=1, host="broker1", port=9092)],
+        controller_id=1,
+        topics=[topic],
     )
 
 
-def configs_of(request, version):
-    entries = [
-        config_entry("retention.ms", TOPIC_CONFIG),
-        config_entry("node.id", STATIC, read_only=True),
-        config_entry("segment.bytes", DEFAULT),
-    ]
-    return DescribeConfigsResponse(
-        results=[
-            DescribeConfigsResult(
-                resource_type=one.resource_type, resource_name=one.resource_name, configs=entries
-            )
-            for one in request.resources
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("config_filter", "keys"),
-    [
-        ("modified", {"retention.ms"}),
-        ("dynamic", {"retention.ms", "segment.bytes"}),
-        ("static", {"node.id"}),
-        ("default", {"node.id", "segment.bytes"}),
-        ("all", {"retention.ms", "node.id", "segment.bytes"}),
-    ],
-)
-def test_configurations_are_filtered(admin, controller, other, config_filter, keys):
+def test_a_new_topic_can_be_waited_for(admin, controller, other):
+    controller.on(CreateTopicsRequest, created("orders"))
+    unknown = metadata("orders", error=UnknownTopicOrPartitionError.code)
+    answers = [unknown, metadata("orders", leader=-1), metadata("orders")]
     for broker in (controller, other):
-        broker.on(DescribeConfigsRequest, configs_of)
-    found = admin.describe_configs([ConfigResource("TOPIC", "orders")], config_filter=config_filter)
-    assert set(found["topic"]["orders"]) == keys
-    if "retention.ms" in keys:
-        entry = found["topic"]["orders"]["retention.ms"]
-        assert (entry["value"], entry["config_source"], entry["config_type"]) == (
-            "1",
-            "DYNAMIC_TOPIC_CONFIG",
-            "LONG",
-        )
+        broker.on(MetadataRequest, answers)
+    admin.create_topics(["orders"], wait_for_metadata=True)
+    asked = len(controller.received(MetadataRequest)) + len(other.received(MetadataRequest))
+    assert asked >= 3
 
 
-def test_a_brokers_configuration_is_asked_of_that_broker(admin, controller, other):
-    other.on(DescribeConfigsRequest, configs_of)
-    found = admin.describe_configs(
-        [ConfigResource("broker", "2", ["node.id"])], config_filter="all"
-    )
-    assert set(found) == {"broker"}
-    (request,) = other.received(DescribeConfigsRequest)
-    assert request.resources[0].configuration_keys == ["node.id"]
-    assert not controller.received(DescribeConfigsRequest)
+def test_waiting_for_a_topic_ends_by_its_deadline_and_says_why(admin, network):
+    started_ms = network.clock.monotonic_ms()
+    with pytest.raises(KafkaTimeoutError, match="within 1000 ms: topic 'oders'"):
+        admin.wait_for_topics(["oders"], timeout_ms=1_000)
+    assert network.clock.monotonic_ms() - started_ms == pytest.approx(1_000, abs=1)
 
 
-def test_a_resource_that_cannot_be_described_is_an_error(admin, controller, other):
-    refused = DescribeConfigsResponse(
-        results=[
-            DescribeConfigsResult(
-                resource_type=2,
-                resource_name="oders",
-                error_code=UnknownTopicOrPartitionError.code,
-                error_message="no such topic",
-            )
-        ]
-    )
+def test_a_check_makes_nothing_to_wait_for(admin):
+    with pytest.raises(ValueError, match="creates nothing"):
+        admin.create_topics(["orders"], validate_only=True, wait_for_metadata=True)
+
+
+def test_topics_are_described_by_their_ids(admin, controller, other):
+    topic_id = uuid.UUID(int=7)
     for broker in (controller, other):
-        broker.on(DescribeConfigsRequest, refused)
-    with pytest.raises(UnknownTopicOrPartitionError, match="topic 'oders': no such topic"):
-        admin.describe_configs([ConfigResource("topic", "oders")])
-
-
-def test_the_cluster_is_described(admin, controller, other):
-    for broker in (controller, other):
-        broker.on(DescribeClusterRequest, DescribeClusterResponse(cluster_id="c", controller_id=1))
-    assert admin.describe_cluster() == {"cluster_id": "c", "controller_id": 1, "brokers": []}
+        broker.on(MetadataRequest, metadata("orders"))
+    admin.describe_topics([topic_id])
+    received = [*controller.received(MetadataRequest), *other.received(MetadataRequest)]
+    assert any(topic.topic_id == topic_id.bytes for one in received for topic in one.topics or ())
 
 
 def test_a_closed_client_cannot_be_used(admin):

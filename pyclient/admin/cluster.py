@@ -1,0 +1,87 @@
+"""The cluster: its brokers, and what lies on their disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyclient.admin.calls import AdminCalls
+from pyclient.admin.results import as_dict
+from pyclient.admin.topic_metadata import metadata_request, topics_in
+from pyclient.errors import UnsupportedVersionError, for_code
+from pyclient.protocol.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from pyclient.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from pyclient.protocol.messages.metadata import MetadataResponse
+from pyclient.timers import Deadline
+
+
+class ClusterCalls(AdminCalls):
+    """Describe brokers."""
+
+    def describe_cluster(self) -> dict[str, Any]:
+        """The cluster's id, controller and brokers."""
+        deadline = self._requests.deadline()
+        try:
+            response = self._requests.ask(DescribeClusterRequest(), deadline)
+        except UnsupportedVersionError:  # before Kafka 2.8
+            return self._describe_cluster_by_metadata(deadline)
+        assert isinstance(response, DescribeClusterResponse)
+        if response.error_code:
+            raise for_code(response.error_code)(response.error_message)
+        described = as_dict(response)
+        return {key: described[key] for key in ("cluster_id", "controller_id", "brokers")}
+
+    def _describe_cluster_by_metadata(self, deadline: Deadline) -> dict[str, Any]:
+        response = self._requests.ask(metadata_request([]), deadline)
+        assert isinstance(response, MetadataResponse)
+        described = as_dict(response)
+        for broker in described["brokers"]:
+            broker["broker_id"] = broker.pop("node_id")
+        return {key: described[key] for key in ("cluster_id", "controller_id", "brokers")}
+
+    def describe_log_dirs(
+        self,
+        topic_partitions: Mapping[str, Iterable[int]] | Iterable[str] | None = None,
+        brokers: Iterable[int] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The log folders of brokers: the partitions in them, their sizes, the room left.
+
+        Args:
+            topic_partitions: partitions by topic, or topics with all their partitions; by
+                default everything.
+            brokers: the ids of the brokers to ask; by default all of them.
+        """
+        deadline = self._requests.deadline()
+        request = DescribeLogDirsRequest(topics=self._log_dir_topics(topic_partitions, deadline))
+        described = []
+        for broker in self._requests.brokers() if brokers is None else brokers:
+            response = self._requests.ask(request, deadline, node=broker)
+            assert isinstance(response, DescribeLogDirsResponse)
+            if response.error_code:
+                raise for_code(response.error_code)(f"broker {broker}")
+            log_dirs = [as_dict(result) for result in response.results]
+            described.append({"broker": broker, "log_dirs": log_dirs})
+        return described
+
+    def _log_dir_topics(
+        self, asked: Mapping[str, Iterable[int]] | Iterable[str] | None, deadline: Deadline
+    ) -> list[DescribableLogDirTopic] | None:
+        if asked is None:
+            return None
+        if not isinstance(asked, Mapping):
+            response = self._requests.ask(metadata_request(asked), deadline)
+            asked = {
+                topic.name or "": [one.partition_index for one in topic.partitions]
+                for topic in topics_in(response)
+            }
+        return [
+            DescribableLogDirTopic(topic=topic, partitions=list(partitions))
+            for topic, partitions in asked.items()
+        ]

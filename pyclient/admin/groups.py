@@ -1,0 +1,148 @@
+"""Consumer groups: list, describe, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+from pyclient.admin.calls import AdminCalls
+from pyclient.admin.results import as_dict
+from pyclient.admin.routes import CoordinatorRoute
+from pyclient.admin.work import Route, Work
+from pyclient.errors import ProtocolError, for_code
+from pyclient.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from pyclient.protocol.messages.delete_groups import DeleteGroupsRequest
+from pyclient.protocol.messages.describe_groups import DescribeGroupsRequest
+from pyclient.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from pyclient.protocol.schema import Message
+
+_CONSUMER: Final = "consumer"
+_VERSION_BYTES: Final = 2
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+
+class GroupCalls(AdminCalls):
+    """Look at groups, and forget them."""
+
+    def list_groups(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        states_filter: Iterable[str] | None = None,
+        types_filter: Iterable[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """All groups, or those that certain brokers coordinate, or of certain states and types.
+
+        Args:
+            broker_ids: the brokers to ask; by default all of them.
+            states_filter: as in `["Stable", "Empty"]` (Kafka 2.6 and later).
+            types_filter: as in `["classic"]` (Kafka 3.8 and later).
+        """
+        deadline = self._requests.deadline()
+        request = ListGroupsRequest(
+            states_filter=list(states_filter or ()), types_filter=list(types_filter or ())
+        )
+        groups: list[dict[str, Any]] = []
+        for broker in self._requests.brokers() if broker_ids is None else broker_ids:
+
+            def list_once(broker: int = broker) -> ListGroupsResponse:
+                response = self._requests.ask_once(request, deadline, broker)
+                assert isinstance(response, ListGroupsResponse)
+                if response.error_code:
+                    raise for_code(response.error_code)(f"broker {broker}")
+                return response
+
+            response = self._requests.repeat(list_once, deadline)
+            groups.extend(as_dict(group) for group in response.groups)
+        return groups
+
+    def describe_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Groups with their members, what these subscribe to and what they are assigned.
+
+        A group that can't be described has an `error`; to a broker, a group that nobody knows
+        is one that is dead.
+
+        Args:
+            group_ids: which groups.
+            group_coordinator_id: the coordinator of all of them, if it is known already.
+        """
+        groups = {name: name for name in group_ids}
+        outcomes = self._requests.settle(
+            Work(
+                groups,
+                lambda pending: DescribeGroupsRequest(groups=pending),
+                lambda response: ((one.group_id, one) for one in response.groups),
+                _name,
+                self._coordinators(group_coordinator_id),
+                self._requests.deadline(),
+                repeatable=True,
+            )
+        )
+        described = {}
+        for name, (result, error) in outcomes.items():
+            group = as_dict(result)
+            for key in ("error_code", "error_message", "authorized_operations"):
+                del group[key]
+            group["error"] = None if error is None else str(error)
+            if result.protocol_type == _CONSUMER:
+                for member in group["members"]:
+                    _read_member(member)
+            described[name] = group
+        return described
+
+    def delete_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None
+    ) -> dict[str, str]:
+        """Forget groups without members, and their offsets; `OK` or the error's name by group.
+
+        Args:
+            group_ids: which groups.
+            group_coordinator_id: the coordinator of all of them, if it is known already.
+        """
+        groups = {name: name for name in group_ids}
+        outcomes = self._requests.settle(
+            Work(
+                groups,
+                lambda pending: DeleteGroupsRequest(groups_names=pending),
+                lambda response: ((one.group_id, one) for one in response.results),
+                _name,
+                self._coordinators(group_coordinator_id),
+                self._requests.deadline(),
+            )
+        )
+        return {
+            name: "OK" if outcome.error is None else type(outcome.error).__name__
+            for name, outcome in outcomes.items()
+        }
+
+    def _coordinators(self, coordinator: int | None) -> Route[str]:
+        if coordinator is None:
+            return CoordinatorRoute(self._requests)
+        return lambda keys, _deadline: {coordinator: keys}
+
+
+def _name(group: str) -> str:
+    return f"group {group!r}"
+
+
+def _read_member(member: dict[str, Any]) -> None:
+    """Show what a member told the others, where it can be read."""
+    member["member_metadata"] = _readable(ConsumerProtocolSubscription, member["member_metadata"])
+    member["member_assignment"] = _readable(ConsumerProtocolAssignment, member["member_assignment"])
+
+
+def _readable(cls: type[AnyMessage], blob: bytes) -> dict[str, Any] | bytes:
+    """What is behind the version that it begins with; the bytes as they are, if that fails."""
+    if len(blob) < _VERSION_BYTES:
+        return blob
+    version = min(int.from_bytes(blob[:_VERSION_BYTES]), cls.stable.highest)
+    try:
+        # Bytes that a newer member added come last: they are not for this reader.
+        return as_dict(cls.decode_from(blob, _VERSION_BYTES, version)[0])
+    except ProtocolError:
+        return blob

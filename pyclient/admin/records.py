@@ -1,0 +1,162 @@
+"""Records of partitions: which offsets there are, and deleting the oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any, Final, TypeVar
+
+from pyclient.admin.calls import AdminCalls, member_of
+from pyclient.admin.results import as_dict
+from pyclient.admin.routes import LeaderRoute
+from pyclient.admin.work import Route, Work, raise_first_error
+from pyclient.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from pyclient.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from pyclient.types import OffsetAndTimestamp, TopicPartition
+
+_NO_REPLICA: Final = -1
+
+Value = TypeVar("Value")
+
+
+class OffsetSpec(IntEnum):
+    """Offsets that can be asked for without a time."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+
+
+class IsolationLevel(IntEnum):
+    """Which records count: all, or only those of no open transaction."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class RecordCalls(AdminCalls):
+    """Look offsets up, and delete records; each partition at its leader."""
+
+    def delete_records(
+        self,
+        records_to_delete: Mapping[TopicPartition, int],
+        timeout_ms: float | None = None,
+        partition_leader_id: int | None = None,
+    ) -> dict[TopicPartition, dict[str, Any]]:
+        """Delete the records before an offset; by partition where it starts now.
+
+        Args:
+            records_to_delete: the first offset to keep by partition; -1 deletes all there is.
+            timeout_ms: how long the call may take; by default `default_api_timeout_ms`.
+            partition_leader_id: the leader of all of them, if it is known already.
+
+        Raises:
+            KafkaError: records could not be deleted, as in `OffsetOutOfRangeError`.
+        """
+        deadline = self._requests.deadline(timeout_ms)
+        outcomes = self._requests.settle(
+            Work(
+                {
+                    key: (key, DeleteRecordsPartition(partition_index=key.partition, offset=offset))
+                    for key, offset in records_to_delete.items()
+                },
+                lambda pending: DeleteRecordsRequest(
+                    topics=[
+                        DeleteRecordsTopic(name=name, partitions=of)
+                        for name, of in _by_topic(pending).items()
+                    ],
+                    timeout_ms=int(deadline.remaining_ms()),
+                ),
+                _results_by_partition,
+                _name,
+                self._leaders(partition_leader_id),
+                deadline,
+                repeatable=True,  # before the same offset there is nothing to delete any more
+            )
+        )
+        raise_first_error(outcomes)
+        return {key: as_dict(outcome.result) for key, outcome in outcomes.items()}
+
+    def list_partition_offsets(
+        self,
+        topic_partition_specs: Mapping[TopicPartition, OffsetSpec | int],
+        isolation_level: IsolationLevel | str | int = IsolationLevel.READ_UNCOMMITTED,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """Look offsets up, by a time in milliseconds or an `OffsetSpec`.
+
+        Args:
+            topic_partition_specs: what to look up in each partition.
+            isolation_level: `READ_COMMITTED` for ends before the first open transaction.
+            timeout_ms: how long the call may take; by default `default_api_timeout_ms`.
+
+        Raises:
+            KafkaError: an offset could not be looked up.
+        """
+        level = member_of(IsolationLevel, isolation_level)
+        deadline = self._requests.deadline(timeout_ms)
+        outcomes = self._requests.settle(
+            Work(
+                {
+                    key: (key, ListOffsetsPartition(partition_index=key.partition, timestamp=spec))
+                    for key, spec in topic_partition_specs.items()
+                },
+                lambda pending: ListOffsetsRequest(
+                    replica_id=_NO_REPLICA,
+                    isolation_level=level,
+                    topics=[
+                        ListOffsetsTopic(name=name, partitions=of)
+                        for name, of in _by_topic(pending).items()
+                    ],
+                    timeout_ms=int(deadline.remaining_ms()),
+                ),
+                _results_by_partition,
+                _name,
+                self._leaders(None),
+                deadline,
+                repeatable=True,
+            )
+        )
+        raise_first_error(outcomes)
+        return {
+            key: OffsetAndTimestamp(
+                result.offset,
+                result.timestamp,
+                result.leader_epoch if result.leader_epoch >= 0 else None,
+            )
+            for key, (result, _) in outcomes.items()
+        }
+
+    def _leaders(self, leader: int | None) -> Route[TopicPartition]:
+        if leader is None:
+            return LeaderRoute(self._requests)
+        return lambda keys, _deadline: {leader: keys}
+
+
+def _by_topic(items: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[Value]]:
+    grouped: dict[str, list[Value]] = {}
+    for key, value in items:
+        grouped.setdefault(key.topic, []).append(value)
+    return grouped
+
+
+def _results_by_partition(response: Any) -> Iterable[tuple[TopicPartition, Any]]:
+    return (
+        (TopicPartition(topic.name, one.partition_index), one)
+        for topic in response.topics
+        for one in topic.partitions
+    )
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"

@@ -1,0 +1,56 @@
+"""Topics as brokers describe them to anybody: the Metadata request without side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
+
+from pyclient.errors import for_code
+from pyclient.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from pyclient.protocol.schema import Message
+
+
+class TopicId(Protocol):
+    """The id of a topic: a `uuid.UUID` is one."""
+
+    @property
+    def bytes(self) -> bytes:
+        """Its 16 bytes."""
+
+    def __hash__(self) -> int: ...
+
+
+Topic: TypeAlias = str | TopicId
+"""A topic by name, or by id where brokers know ids."""
+
+
+def metadata_request(topics: Iterable[Topic] | None) -> MetadataRequest:
+    """Ask for these topics, or with None for all, and have none created for that."""
+    return MetadataRequest(
+        topics=None if topics is None else [_asked(topic) for topic in topics],
+        allow_auto_topic_creation=False,
+    )
+
+
+def _asked(topic: Topic) -> MetadataRequestTopic:
+    if isinstance(topic, str):
+        return MetadataRequestTopic(name=topic)
+    return MetadataRequestTopic(name=None, topic_id=topic.bytes)
+
+
+def topics_in(response: Message) -> list[MetadataResponseTopic]:
+    """The topics that were asked for.
+
+    Raises:
+        KafkaError: one of them does not exist, or can't be described.
+    """
+    assert isinstance(response, MetadataResponse)
+    for topic in response.topics:
+        if topic.error_code:
+            raise for_code(topic.error_code)(f"topic {topic.name!r}")
+    return response.topics
