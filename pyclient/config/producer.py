@@ -126,6 +126,14 @@ DEFINITION = ConfigDefinition(
             "A partition's batch is sent once it has so many bytes; 0 sends records one by one.",
         ),
         ConfigKey(
+            "batch.max.size",
+            int,
+            262_144,
+            between(0, INT32_MAX),
+            "While a batch of batch.size bytes has to wait for its broker, it may grow to so many."
+            " batch.max.size equal to batch.size lets no batch grow, as in Java's client.",
+        ),
+        ConfigKey(
             "linger.ms",
             int,
             5,
@@ -214,7 +222,22 @@ def parse(options: Mapping[str, object]) -> Config:
     Raises:
         KafkaConfigurationError: an option is wrong by itself, or contradicts another.
     """
-    return _delivery_timeout(_idempotence(DEFINITION.parse(options)))
+    return _delivery_timeout(_idempotence(_batch_max_size(DEFINITION.parse(options))))
+
+
+def _batch_max_size(config: Config) -> Config:
+    """Keep batch.size <= batch.max.size <= max.request.size, by what was not set if possible."""
+    batch_size, wanted = config["batch.size"], config["batch.max.size"]
+    max_request_size = config["max.request.size"]
+    if not config.is_explicit("batch.max.size"):
+        return config.derive({"batch.max.size": max(batch_size, min(wanted, max_request_size))})
+    if wanted > max_request_size:
+        reason = "a batch has to fit into a request"
+        raise contradiction(config, "batch.max.size", "max.request.size", reason)
+    if wanted < batch_size and config.is_explicit("batch.size"):
+        reason = "a batch grows beyond batch.size, not below"
+        raise contradiction(config, "batch.max.size", "batch.size", reason)
+    return config.derive({"batch.size": min(batch_size, wanted)})
 
 
 def _idempotence(config: Config) -> Config:

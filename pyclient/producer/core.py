@@ -75,6 +75,7 @@ class ProducerCore:
         self.accumulator = RecordAccumulator(
             Limits(
                 batch_size=batch_size,
+                batch_max_size=config["batch.max.size"],
                 max_request_size=config["max.request.size"],
                 linger_ms=config["linger.ms"],
                 delivery_timeout_ms=self._delivery_timeout_ms,

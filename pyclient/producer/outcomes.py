@@ -222,6 +222,7 @@ class BatchOutcomes:
         # At most half of it, or a batch of no more than `batch.size` would never get smaller.
         limit = min(self._rules.batch_size, batch.builder.raw_size // 2)
         parts = split(batch, limit, self._pool, self._new_builder)
+        batch.queue.topic.refuse_growth(self._rules.batch_size)
         self._metrics.batch_split()
         log.info(
             "A batch of %d bytes for %s-%d is too large for the broker: split into %d",

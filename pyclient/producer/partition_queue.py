@@ -80,10 +80,16 @@ class PartitionQueue:
         self.slot.open(batch.builder, batch.result)
         self.topic.queue_sizes.grow(self.partition)
 
+    def grown(self, batch: ProducerBatch) -> None:
+        """A batch that waits has got one more buffer."""
+        batch.buffer_count += 1
+        self.topic.queue_sizes.grow(self.partition)
+
     def pop(self) -> ProducerBatch:
         """Take the oldest batch that waits."""
-        self.topic.queue_sizes.shrink(self.partition)
-        return self.waiting.popleft()
+        batch = self.waiting.popleft()
+        self.topic.queue_sizes.shrink(self.partition, batch.buffer_count)
+        return batch
 
     def put_back(self, batch: ProducerBatch) -> None:
         """Insert a batch that is to be sent again, or a part of one that was split.
@@ -97,7 +103,7 @@ class PartitionQueue:
                 break
             place += 1
         self.waiting.insert(place, batch)
-        self.topic.queue_sizes.grow(self.partition)
+        self.topic.queue_sizes.grow(self.partition, batch.buffer_count)
 
     def seal(self) -> None:
         """Close the open batch for records, if there is one."""
@@ -108,6 +114,12 @@ class PartitionQueue:
             self.slot.close()
             self.sealed_bytes += batch.builder.raw_size
             self.sealed_records += batch.record_count
+
+    @property
+    def appended_bytes(self) -> int:
+        """Of all batches so far, the open one included."""
+        batch = self.open_batch
+        return self.sealed_bytes + (0 if batch is None else batch.builder.raw_size)
 
     def __repr__(self) -> str:
         return (
@@ -123,11 +135,16 @@ class TopicQueues:
         sticky_queue: of the partition for records without a key.
         slots: the open batches, and the count of partitions as the metadata has it; there are
             more queues if the topic was made anew with fewer.
+        batch_max_size: bytes that a batch may grow to.
+        compression_ratio: what is left of a batch's bytes on the wire, as far as is known; 1
+            without compression. See `observe_ratio`.
     """
 
     __slots__ = (
         "_sticky",
         "_sticky_from",
+        "batch_max_size",
+        "compression_ratio",
         "name",
         "queue_sizes",
         "queues",
@@ -135,8 +152,12 @@ class TopicQueues:
         "sticky_queue",
     )
 
-    def __init__(self, metadata: TopicMetadata, entropy: Entropy, stick_bytes: int) -> None:
+    def __init__(
+        self, metadata: TopicMetadata, entropy: Entropy, stick_bytes: int, batch_max_size: int
+    ) -> None:
         self.name = metadata.name
+        self.batch_max_size = batch_max_size
+        self.compression_ratio = 1.0
         self.queues: list[PartitionQueue] = []
         self.queue_sizes = QueueSizes()
         self.slots = _twin.TopicSlots()
@@ -162,11 +183,29 @@ class TopicQueues:
                 changed.append((queue, leader, epoch))
         return changed
 
-    def next_sticky_queue(self) -> PartitionQueue:
-        """Between two batches: the partition to stay on, or to move on to."""
-        if self._sticky.switch_after(self.sticky_queue.sealed_bytes - self._sticky_from):
+    def leave_sticky_queue(self) -> bool:
+        """Where a buffer is full, or there is no batch: move on, if enough bytes have gone here.
+
+        Tells whether `sticky_queue` is another one now.
+        """
+        before = self.sticky_queue
+        if self._sticky.switch_after(before.appended_bytes - self._sticky_from):
             self._stick_to(self.queues[self._sticky.partition])
-        return self.sticky_queue
+        return self.sticky_queue is not before
+
+    def observe_ratio(self, ratio: float) -> None:
+        """A batch was compressed to this part of its size. The I/O thread.
+
+        A worse ratio counts at once, or batches would become too large; a better one by a
+        quarter, for it may have been luck.
+        """
+        better = self.compression_ratio - ratio
+        self.compression_ratio -= better / 4 if better > 0 else better
+
+    def refuse_growth(self, batch_size: int) -> None:
+        """The broker found a batch too large: let none grow again. The I/O thread."""
+        self.batch_max_size = min(self.batch_max_size, batch_size)
+        self.compression_ratio = max(self.compression_ratio, 1.0)
 
     @property
     def partition_count(self) -> int:
@@ -175,7 +214,7 @@ class TopicQueues:
 
     def _stick_to(self, queue: PartitionQueue) -> None:
         self.sticky_queue = queue
-        self._sticky_from = queue.sealed_bytes
+        self._sticky_from = queue.appended_bytes
         self.slots.sticky = queue.slot
 
     def _grow(self, count: int) -> None:

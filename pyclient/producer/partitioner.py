@@ -33,7 +33,10 @@ def partition_for_key(key: bytes | bytearray | memoryview, partition_count: int)
 
 
 class QueueSizes:
-    """How many batches wait per partition of a topic, and the extremes, each step in O(1)."""
+    """How many buffers of batches wait per partition of a topic, and the extremes.
+
+    One buffer more or less costs the same however many partitions there are.
+    """
 
     __slots__ = ("_partitions_of_size", "high", "low", "sizes")
 
@@ -49,8 +52,17 @@ class QueueSizes:
         self._partitions_of_size[0] = self._partitions_of_size.get(0, 0) + count
         self.low = 0
 
-    def grow(self, partition: int) -> None:
-        """A batch more."""
+    def grow(self, partition: int, count: int = 1) -> None:
+        """So many more."""
+        for _ in range(count):
+            self._grow(partition)
+
+    def shrink(self, partition: int, count: int = 1) -> None:
+        """So many less."""
+        for _ in range(count):
+            self._shrink(partition)
+
+    def _grow(self, partition: int) -> None:
         size = self.sizes[partition]
         left = self._move(partition, size, size + 1)
         if size == self.high:
@@ -58,8 +70,7 @@ class QueueSizes:
         if size == self.low and not left:
             self.low = size + 1  # where the last one of this size went just now
 
-    def shrink(self, partition: int) -> None:
-        """A batch less."""
+    def _shrink(self, partition: int) -> None:
         size = self.sizes[partition]
         left = self._move(partition, size, size - 1)
         if size == self.low:
@@ -105,7 +116,7 @@ class StickyPartitioner:
     def switch_after(self, produced_bytes: int) -> bool:
         """Move on if enough bytes have gone to the partition; whether it moved.
 
-        Asked between two batches only. Moving on inside one would leave it to be sent half full.
+        Asked between two buffers only. Moving on inside one would leave it to be sent half full.
         """
         if produced_bytes < self._stick_bytes:
             return False

@@ -32,6 +32,7 @@ class ProducerBatch:
     Attributes:
         created_ms: when its first record came; linger and delivery time run from here.
         due_ms: not to be sent before: the end of linger, or of a retry's back-off.
+        buffer_count: how many buffers it has got.
         position: the count of records before it in its queue, which orders batches.
         attempts: how often it was sent in vain.
         number: the count of records before it in this partition and epoch; None until it is
@@ -44,6 +45,7 @@ class ProducerBatch:
 
     __slots__ = (
         "attempts",
+        "buffer_count",
         "builder",
         "created_ms",
         "drained_ms",
@@ -72,6 +74,7 @@ class ProducerBatch:
         self.created_ms = created_ms
         self.due_ms = due_ms
         self.drained_ms = created_ms
+        self.buffer_count = 1
         self.position = 0  # set by the queue
         self.attempts = 0
         self.record_count = 0  # known once sealed

@@ -44,6 +44,7 @@ class Limits(NamedTuple):
     """What the configuration says about sizes and times."""
 
     batch_size: int
+    batch_max_size: int
     max_request_size: int
     linger_ms: float
     delivery_timeout_ms: float
@@ -158,16 +159,52 @@ class RecordAccumulator:
         """Choose the partition and look once more at its open batch. Under the lock."""
         if self._refusal is not None:
             raise copy(self._refusal)  # each caller gets its own traceback
-        queue = _choose(topic, partition)
-        while queue.open_batch is not None:
+        queue = topic.sticky_queue if partition is None else topic.queues[partition]
+        while True:
             batch = queue.open_batch
-            index = batch.builder.try_append(*record)
-            if index >= 0:
-                return queue, (batch.result, index)
-            queue.seal()  # full
-            self._ready.evaluate(queue, now_ms)
-            queue = _choose(topic, partition)
-        return queue, None
+            if batch is not None:
+                index = batch.builder.try_append(*record)
+                if index >= 0:
+                    return queue, (batch.result, index)
+            if partition is None and topic.leave_sticky_queue():
+                if batch is not None:
+                    self._end_linger(batch, now_ms)  # it stays open: it may yet grow
+                queue = topic.sticky_queue
+            elif batch is None:
+                return queue, None
+            elif not self._grow(batch, record, now_ms):
+                queue.seal()
+                self._ready.evaluate(queue, now_ms)
+
+    def _grow(self, batch: ProducerBatch, record: _Record, now_ms: float) -> bool:
+        """Give a batch whose buffer is full one more, if it may have it. Under the lock.
+
+        A batch that has `batch.size` bytes is ready, but stays open: while its partition has to
+        wait, it grows, and so one request carries more. Only memory that nobody waits for is
+        taken, and no batch gets so old that little time is left to deliver it.
+        """
+        topic = batch.queue.topic
+        raw_size = batch.builder.raw_size + batch.builder.size_of(*record)
+        size = raw_size * topic.compression_ratio
+        if size > self._limits.batch_size:
+            self._end_linger(batch, now_ms)
+        if (
+            size > topic.batch_max_size
+            or raw_size > self._limits.max_request_size
+            or now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
+            or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
+        ):
+            return False
+        buffer = self._pool.try_allocate(self._pool.pooled_size)
+        if buffer is None:
+            return False
+        batch.builder.extend(buffer)
+        batch.queue.grown(batch)
+        return True
+
+    def _end_linger(self, batch: ProducerBatch, now_ms: float) -> None:
+        batch.due_ms = DUE_NOW
+        self._ready.evaluate(batch.queue, now_ms)
 
     def _start_batch(
         self, queue: PartitionQueue, buffer: bytearray, record: _Record, now_ms: float
@@ -245,7 +282,10 @@ class RecordAccumulator:
                 return None
             topic = self._all_topics.get(name)
             if topic is None:
-                topic = TopicQueues(metadata, self._engine.entropy, self._limits.batch_size)
+                limits = self._limits
+                topic = TopicQueues(
+                    metadata, self._engine.entropy, limits.batch_size, limits.batch_max_size
+                )
                 self._all_topics[name] = topic
             self._apply_leaders(topic.update(metadata), now_ms)
             self._offer(topic)
@@ -316,13 +356,16 @@ class RecordAccumulator:
         with self._lock:
             while (queue := self._ready.first(node)) is not None:
                 batch = queue.waiting[0]
+                if not may_drain(queue, batch):
+                    self._ready.remove(queue)
+                    queue.is_blocked = True
+                    continue
+                if batch is queue.open_batch:
+                    queue.seal()  # first, for its size is not settled before
                 batch_bytes = batch.size_in_bytes
                 if drained and size + batch_bytes > max_bytes:
                     break
                 self._ready.remove(queue)
-                if not may_drain(queue, batch):
-                    queue.is_blocked = True
-                    continue
                 self._put_on_wire(queue, now_ms)
                 drained.append(batch)
                 size += batch_bytes
@@ -334,8 +377,6 @@ class RecordAccumulator:
 
     def _put_on_wire(self, queue: PartitionQueue, now_ms: float) -> None:
         batch = queue.pop()
-        if batch is queue.open_batch:
-            queue.seal()
         batch.is_on_wire = True
         batch.drained_ms = now_ms
         queue.on_wire.append(batch)
@@ -406,10 +447,3 @@ class RecordAccumulator:
                 while queue.waiting:
                     queue.pop()
             return list(self._incomplete)
-
-
-def _choose(topic: TopicQueues, partition: int | None) -> PartitionQueue:
-    if partition is not None:
-        return topic.queues[partition]
-    queue = topic.sticky_queue
-    return queue if queue.open_batch is not None else topic.next_sticky_queue()

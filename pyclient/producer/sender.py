@@ -138,8 +138,10 @@ class Sender:
                     topic_id=self._metadata.snapshot.topic_id(name),
                     partition_data=[],
                 )
+            records = batch.builder.close()
+            queue.topic.observe_ratio(batch.builder.compression_ratio)
             topic.partition_data.append(
-                PartitionProduceData(index=queue.partition, records=batch.builder.close())
+                PartitionProduceData(index=queue.partition, records=records)
             )
         self._metrics.request_sent(batches, now_ms)
         request = ProduceRequest(

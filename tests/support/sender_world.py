@@ -50,6 +50,7 @@ class SenderWorld:
         acks=-1,
         codec=0,
         batch_size=300,
+        batch_max_size=None,
         memory=3000,
         linger_ms=5,
         delivery_timeout_ms=1000,
@@ -76,7 +77,13 @@ class SenderWorld:
         )
         new_builder = partial(_twin.BatchBuilder, codec=codec)
         self.accumulator = RecordAccumulator(
-            Limits(batch_size, max_request_size, linger_ms, delivery_timeout_ms),
+            Limits(
+                batch_size,
+                batch_max_size or batch_size,
+                max_request_size,
+                linger_ms,
+                delivery_timeout_ms,
+            ),
             self.pool,
             self.engine,
             new_builder,
