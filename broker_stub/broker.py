@@ -26,6 +26,7 @@ from pyclient.entropy import Entropy
 from pyclient.errors import BrokerResponseError, IllegalStateError, KafkaConfigurationError
 
 if TYPE_CHECKING:
+    import ssl
     from pathlib import Path
 
     from broker_stub.testing.faults import Faults
@@ -75,6 +76,7 @@ class Broker:
         self._log_dirs = _log_dirs(self._config, data_dir)
         self._temporary: str | None = None
         self._listeners = _listeners(self._config, host, port)
+        _tls_contexts(self._config, self._listeners)  # read again when it starts
         self._run: _Run | None = None
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
@@ -254,7 +256,7 @@ class _Run:
         self._clock = clock
         self._server = Server(clock)
         try:
-            self.listeners = self._server.listen(listeners)
+            self.listeners = self._server.listen(listeners, _tls_contexts(config, listeners))
             self._node = Node(config, log_dirs, clock=clock, entropy=entropy, background=self)
             self._node.open([one.endpoint for one in self.listeners])
             prepare(self._node)
@@ -331,6 +333,16 @@ def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listen
             f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
         )
     return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
+
+
+def _tls_contexts(config: BrokerConfig, listeners: Sequence[Listener]) -> dict[str, ssl.SSLContext]:
+    """What the listeners with TLS go by, by their names."""
+    names = [one.name for one in listeners if one.has_tls]
+    if not names:
+        return {}
+    from broker_stub.tls import server_context  # loads `ssl`: who needs it pays
+
+    return {name: server_context(config.tls_options(name)) for name in names}
 
 
 def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> list[str]:

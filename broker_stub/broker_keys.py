@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
+from broker_stub.tls_keys import TLS_ROWS
 from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, not_empty, one_of
 
 _HOUR_MS: Final = 3_600_000
@@ -151,7 +152,7 @@ BROKER_ROWS: Final = (
         str,
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         None,
-        "What each listener speaks, as NAME:PROTOCOL; only PLAINTEXT is served so far.",
+        "What each listener speaks, as NAME:PROTOCOL; PLAINTEXT and SSL are served.",
     ),
     ConfigKey(
         "listeners",
@@ -269,6 +270,7 @@ BROKER_ROWS: Final = (
         at_least(1),
         "The largest request that is read; a connection that announces more is closed.",
     ),
+    *TLS_ROWS,
     *_LOG_DEFAULT_ROWS,
 )
 BROKER_DEFINITION: Final = ConfigDefinition("broker", BROKER_ROWS)

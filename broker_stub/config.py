@@ -18,8 +18,11 @@ from broker_stub.broker_keys import (
     TOPIC_SYNONYMS,
 )
 from broker_stub.log.log_config import LogConfig
+from broker_stub.tls_keys import TLS_NAMES
 from pyclient.config.definition import Config, ConfigDefinition, dotted
 from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
+
+_PER_LISTENER: Final = "listener.name."
 
 DYNAMIC_NAMES: Final = frozenset(TOPIC_SYNONYMS.values())
 """The broker's options that can be changed while it runs."""
@@ -39,7 +42,8 @@ class BrokerConfig:
         Raises:
             KafkaConfigurationError: an option is unknown or has a value that is not allowed.
         """
-        self._config: Config = BROKER_DEFINITION.parse(_effective(options or {}))
+        for_all, self._for_listener = _by_listener(options or {})
+        self._config: Config = BROKER_DEFINITION.parse(_effective(for_all))
         self._ignored: set[tuple[str, str]] = set()
         self.dynamic_broker: Mapping[str, str] = {}
         self.dynamic_default: Mapping[str, str] = {}
@@ -51,6 +55,14 @@ class BrokerConfig:
     def is_explicit(self, name: str) -> bool:
         """Whether the broker was started with a value, be it the default."""
         return self._config.is_explicit(name)
+
+    def tls_options(self, listener: str) -> dict[str, Any]:
+        """The `ssl.` options of a listener: its own go before those of all."""
+        own = self._for_listener.get(listener.lower())
+        return {
+            name: own[name] if own is not None and own.is_explicit(name) else self[name]
+            for name in TLS_NAMES
+        }
 
     def set_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> None:
         """Go by what was set while the broker runs, for it or for all brokers."""
@@ -132,6 +144,21 @@ class BrokerConfig:
             if value is not None:
                 return value if value < 0 else value * unit_ms
         raise AssertionError(f"{name} has no default in any unit")
+
+
+def _by_listener(
+    options: Mapping[str, object],
+) -> tuple[dict[str, object], dict[str, Config]]:
+    """The options for all listeners, and those of `listener.name.NAME.` by the name."""
+    for_all: dict[str, object] = {}
+    own: dict[str, dict[str, object]] = {}
+    for option, value in options.items():
+        listener, _, name = option.removeprefix(_PER_LISTENER).partition(".")
+        if option.startswith(_PER_LISTENER) and name in TLS_NAMES:
+            own.setdefault(listener, {})[name] = value
+        else:
+            for_all[option] = value
+    return for_all, {one: BROKER_DEFINITION.parse(given) for one, given in own.items()}
 
 
 def _effective(options: Mapping[str, object]) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from broker_stub.broker_keys import BROKER_DEFINITION, TOPIC_DEFINITION, TOPIC_SYNONYMS
 from broker_stub.config import DYNAMIC_NAMES, BrokerConfig
-from pyclient.config.definition import ConfigKey
+from pyclient.config.definition import SECRET, ConfigKey, Secret
 
 TOPIC_SOURCE: Final = 1
 DYNAMIC_BROKER_SOURCE: Final = 2
@@ -18,12 +18,13 @@ DYNAMIC_DEFAULT_SOURCE: Final = 3
 STATIC_BROKER_SOURCE: Final = 4
 DEFAULT_SOURCE: Final = 5
 
-_BOOLEAN, _STRING, _INT, _SHORT, _LONG, _DOUBLE, _LIST = 1, 2, 3, 4, 5, 6, 7
+_BOOLEAN, _STRING, _INT, _SHORT, _LONG, _DOUBLE, _LIST, _PASSWORD = 1, 2, 3, 4, 5, 6, 7, 9
 _WIRE_TYPES: Final[Mapping[object, int]] = {
     bool: _BOOLEAN,
     str: _STRING,
     float: _DOUBLE,
     list: _LIST,
+    SECRET: _PASSWORD,
 }
 _EXCEPTIONS: Final[Mapping[str, int]] = {
     "group.initial.rebalance.delay.ms": _INT,
@@ -54,6 +55,11 @@ class ConfigEntry(NamedTuple):
     wire_type: int
     documentation: str
     synonyms: tuple[ConfigSynonym, ...]
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether its value is never shown."""
+        return self.wire_type == _PASSWORD
 
 
 def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
@@ -142,8 +148,8 @@ def _wire_type(row: ConfigKey) -> int:
 
 
 def as_text(value: Any) -> str | None:
-    """A value as Kafka writes it."""
-    if value is None:
+    """A value as Kafka writes it; what is secret, not at all."""
+    if value is None or isinstance(value, Secret):
         return None
     if isinstance(value, bool):
         return str(value).lower()

@@ -12,7 +12,8 @@ import os
 import selectors
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker_stub.log.file_slice import FileSlice
 from broker_stub.receive_buffer import ReceiveBuffer
@@ -30,6 +31,8 @@ _OUTPUT_MAX: Final = 1 << 20
 _WRITE_TURN: Final = 4 << 20
 _IOV_MAX: Final = 64
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Connection:
@@ -56,17 +59,22 @@ class Connection:
 
     def on_readable(self) -> None:
         """Receive once, and carry out what is complete."""
+        if self._receive():
+            self.active_at_ms = self._server.now_ms
+            self.advance()
+
+    def _receive(self) -> bool:
+        """Whether anything came. The end of the stream is the end of the connection."""
         try:
             count = self.sock.recv_into(self._input.room())
         except BlockingIOError:
             self._input.release()
-            return
+            return False
         if count == 0:
             self.close()
-            return
-        self.active_at_ms = self._server.now_ms
+            return False
         self._input.received(count)
-        self.advance()
+        return True
 
     @property
     def is_waiting(self) -> bool:
@@ -134,7 +142,7 @@ class Connection:
 
     def _send_file(self, piece: FileSlice) -> int:
         left = piece.nbytes - self._file_sent
-        sent = os.sendfile(self.sock.fileno(), piece.fd, piece.position + self._file_sent, left)
+        sent = self._send_range(piece, piece.position + self._file_sent, left)
         if sent == 0:
             raise ConnectionAbortedError("a segment is shorter than what was promised of it")
         if sent == left:
@@ -146,7 +154,7 @@ class Connection:
 
     def _send_buffers(self) -> int:
         """Send the buffers at the head of the output in one call."""
-        buffers: list[bytes | bytearray | memoryview] = []
+        buffers: list[Buffer] = []
         more = 0
         for part in self._output:
             if isinstance(part, FileSlice):
@@ -155,7 +163,7 @@ class Connection:
             if len(buffers) == _IOV_MAX:
                 break
             buffers.append(part)  # type: ignore[arg-type]
-        sent = self.sock.sendmsg(buffers, [], more)
+        sent = self._send_some(buffers, more)
         left = sent
         for buffer in buffers:
             self._output.popleft()
@@ -165,6 +173,12 @@ class Connection:
                 break
             left -= size
         return sent
+
+    def _send_some(self, buffers: Sequence[Buffer], more: int) -> int:
+        return self.sock.sendmsg(buffers, [], more)
+
+    def _send_range(self, piece: FileSlice, position: int, count: int) -> int:
+        return os.sendfile(self.sock.fileno(), piece.fd, position, count)
 
     def _show_interest(self) -> None:
         # While a request waits, reading goes on as far as the buffer reaches: the end of the

@@ -23,7 +23,7 @@ _SYNTAX: Final = r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?
 _PORT_MAX: Final = 65535
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_SERVED_PROTOCOL: Final = "PLAINTEXT"
+_SERVED: Final = ("PLAINTEXT", "SSL")
 
 LISTENERS: Final = "listeners"
 _ADVERTISED: Final = "advertised.listeners"
@@ -39,6 +39,7 @@ class Listener(NamedTuple):
     port: int
     advertised: tuple[str, int] | None = None
     """What clients are told: where it listens, unless this says otherwise."""
+    has_tls: bool = False
 
     @property
     def endpoint(self) -> Endpoint:
@@ -64,7 +65,7 @@ def configured_listeners(
     served = [one for one in listeners if one.name not in controllers]
     if not served:
         raise _refused(LISTENERS, config[LISTENERS], "there is no listener for clients in it")
-    _check_protocols(served, config[_PROTOCOL_MAP])
+    served = _with_protocols(served, config[_PROTOCOL_MAP])
     advertised = {one.name: (one.host, one.port) for one in _advertised(config)}
     _check_advertised(advertised, listeners, config)
     made = [one._replace(advertised=advertised.get(one.name)) for one in served]
@@ -107,7 +108,7 @@ def _check_ports(listeners: Sequence[Listener]) -> None:
             )
 
 
-def _check_protocols(listeners: Sequence[Listener], protocol_map: str) -> None:
+def _with_protocols(listeners: Sequence[Listener], protocol_map: str) -> list[Listener]:
     protocols: dict[str, str] = {}
     for text in protocol_map.split(","):
         name, separator, protocol = text.partition(":")
@@ -120,12 +121,13 @@ def _check_protocols(listeners: Sequence[Listener], protocol_map: str) -> None:
         spoken = protocols.get(one.name)
         if spoken is None:
             raise _refused(
-                LISTENERS, one.name, f"{_PROTOCOL_MAP} must say that it is {_SERVED_PROTOCOL}"
+                LISTENERS, one.name, f"{_PROTOCOL_MAP} must say which it is: {' or '.join(_SERVED)}"
             )
-        if spoken != _SERVED_PROTOCOL:
+        if spoken not in _SERVED:
             raise _refused(
-                LISTENERS, one.name, f"{spoken} is not served, only {_SERVED_PROTOCOL} is"
+                LISTENERS, one.name, f"{spoken} is not served, only {' and '.join(_SERVED)} are"
             )
+    return [one._replace(has_tls=protocols[one.name] == "SSL") for one in listeners]
 
 
 def _check_advertised(

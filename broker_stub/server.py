@@ -10,20 +10,22 @@ import errno
 import selectors
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
 from broker_stub.connection import Connection
-from broker_stub.purgatory import Timers
+from broker_stub.purgatory import Timer, Timers
 from broker_stub.receive_buffer import BufferPool
 from broker_stub.request import ConnectionContext
 from pyclient.clock import Clock, ManualClock
 from pyclient.errors import ProtocolError
 
 if TYPE_CHECKING:
+    import ssl
+
     from broker_stub.listeners import Listener
     from broker_stub.node import Node
 
@@ -55,6 +57,7 @@ class Server:
         self._looks_for_idle = False
         self._selector = selectors.DefaultSelector()
         self._listeners: dict[socket.socket, str] = {}
+        self._tls: dict[str, ssl.SSLContext] = {}
         self._connections: set[Connection] = set()
         self._connection_count = 0
         self._ready: deque[Connection] = deque()
@@ -66,13 +69,19 @@ class Server:
         self._thread: Thread | None = None
         self._stopping = False
 
-    def listen(self, listeners: Sequence[Listener]) -> list[Listener]:
+    def listen(
+        self, listeners: Sequence[Listener], tls: Mapping[str, ssl.SSLContext]
+    ) -> list[Listener]:
         """Bind the listeners; port 0 becomes a free one. Clients wait until `start`.
+
+        Args:
+            tls: what those that speak TLS go by, by their names.
 
         Raises:
             PortInUseError: another process has the port.
             OSError: there is no such address, or it may not be listened on.
         """
+        self._tls = dict(tls)
         bound = []
         for listener in listeners:
             sock = _listening_socket(listener)
@@ -114,6 +123,10 @@ class Server:
             return
         with suppress(OSError):  # full of wake-ups already, or the server is gone
             self._wake_sender.send(b"\0")
+
+    def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
+        """Call back once so much time has passed, unless it is cancelled."""
+        return self._timers.after(delay_ms, callback)
 
     def advance_later(self, connection: Connection) -> None:
         """Go on with a connection once the current event is dealt with."""
@@ -236,12 +249,26 @@ class Server:
         self._connection_count += 1
         host, port = address[:2]
         context = ConnectionContext(f"{host}:{port}-{self._connection_count}", host, listener)
-        connection = Connection(self, sock, context)
+        connection = self._connection(sock, context)
+        if connection is None:
+            return
         self._connections.add(connection)
         self.watch(connection, _READ)
         if not self._looks_for_idle and self._max_idle_ms >= 0:
             self._looks_for_idle = True
             self._timers.after(self._max_idle_ms, self._close_idle)
+
+    def _connection(self, sock: socket.socket, context: ConnectionContext) -> Connection | None:
+        tls = self._tls.get(context.listener)
+        if tls is None:
+            return Connection(self, sock, context)
+        from broker_stub.tls_connection import TlsConnection
+
+        try:
+            return TlsConnection(self, sock, context, tls)
+        except OSError:
+            sock.close()  # the client is gone again
+            return None
 
     def _close_idle(self) -> None:
         """Hang up on who has been silent for too long, and come back for the next who may be."""

@@ -69,10 +69,26 @@ ROOMS_OF_MODULES: dict[str, tuple[str, ...]] = {
     "random": ("pyclient/entropy.py",),
     "secrets": ("pyclient/entropy.py",),
     "uuid": ("pyclient/entropy.py",),
-    "socket": ("pyclient/net/", "broker_stub/server.py", "broker_stub/connection.py"),
+    "socket": (
+        "pyclient/net/",
+        "broker_stub/server.py",
+        "broker_stub/connection.py",
+        "broker_stub/tls_connection.py",
+    ),
     "select": ("pyclient/net/", "broker_stub/server.py"),
-    "selectors": ("pyclient/net/", "broker_stub/server.py", "broker_stub/connection.py"),
-    "ssl": ("pyclient/net/", "broker_stub/server.py"),
+    "selectors": (
+        "pyclient/net/",
+        "broker_stub/server.py",
+        "broker_stub/connection.py",
+        "broker_stub/tls_connection.py",
+    ),
+    "ssl": (
+        "pyclient/net/",
+        "broker_stub/broker.py",
+        "broker_stub/server.py",
+        "broker_stub/tls.py",
+        "broker_stub/tls_connection.py",
+    ),
 }
 CLOCK_CALLS = re.compile(r"\b(?:datetime|date)\.(?:now|utcnow|today)\(|\bos\.urandom\(")
 

@@ -82,6 +82,7 @@ def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfi
         value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
+        is_sensitive=entry.sensitive,
         synonyms=[
             DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source)
             for one in synonyms

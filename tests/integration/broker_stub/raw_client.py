@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,12 +16,16 @@ from pyclient.protocol.schema import Message
 class RawClient:
     """One connection; requests and responses are separate steps, so they can be pipelined."""
 
-    def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, port: int, *, receive_buffer: int | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(20)
         self.socket.connect(("127.0.0.1", port))
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self._correlation_id = 0
         self._in_flight: list[tuple[int, Message, int]] = []
 

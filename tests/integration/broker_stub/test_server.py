@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from broker_stub import Broker
+from broker_stub.testing.tls import TlsCertificates
 from pyclient.clock import ManualClock
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from pyclient.protocol.messages.metadata import MetadataRequest
+from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.node_harness import batch, produce_request
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
+@pytest.fixture(params=["PLAINTEXT", "SSL"])
+def broker(request, kafka_tls_certificates: TlsCertificates) -> Iterator[Broker]:
+    """The same in the clear and with TLS."""
+    config = kafka_tls_certificates.broker_config if request.param == "SSL" else {}
+    with Broker(config=config) as running:
         running.create_topic("orders")
         yield running
+
+
+@pytest.fixture
+def connect(broker: Broker, kafka_tls_certificates: TlsCertificates) -> Callable[..., RawClient]:
+    """Makes clients of the broker."""
+    tls = None
+    if "SSL" in broker.listeners:
+        tls = ssl.create_default_context(cafile=kafka_tls_certificates.ca_file)
+    return partial(RawClient, broker.port, tls=tls)
 
 
 def fetch_request(offset: int = 0, **fields: int) -> FetchRequest:
@@ -39,8 +53,8 @@ def fetch_request(offset: int = 0, **fields: int) -> FetchRequest:
     )
 
 
-def test_pipelined_requests_are_answered_in_order(broker):
-    with RawClient(broker.port) as client:
+def test_pipelined_requests_are_answered_in_order(broker, connect):
+    with connect() as client:
         requests = [(ApiVersionsRequest(), 0), (MetadataRequest(topics=None), 9)] * 50
         client.socket.sendall(b"".join(client.frame(*one) for one in requests))
         for request, _ in requests:
@@ -48,15 +62,15 @@ def test_pipelined_requests_are_answered_in_order(broker):
             assert type(response).__name__ == type(request).__name__.replace("Request", "Response")
 
 
-def test_a_request_may_come_byte_by_byte(broker):
-    with RawClient(broker.port) as client:
+def test_a_request_may_come_byte_by_byte(broker, connect):
+    with connect() as client:
         for byte in client.frame(ApiVersionsRequest(), 0):
             client.socket.sendall(bytes([byte]))
         assert client.receive().error_code == 0
 
 
-def test_a_parked_fetch_holds_up_its_own_connection_only(broker):
-    with RawClient(broker.port) as waiting, RawClient(broker.port) as other:
+def test_a_parked_fetch_holds_up_its_own_connection_only(broker, connect):
+    with connect() as waiting, connect() as other:
         waiting.send(fetch_request(), 12)
         waiting.send(ApiVersionsRequest(), 0)
         other.ask(produce_request("orders", batch(b"a")), 9)
@@ -65,8 +79,26 @@ def test_a_parked_fetch_holds_up_its_own_connection_only(broker):
         assert waiting.receive().error_code == 0
 
 
-def test_acks_0_is_not_answered_and_holds_up_nothing(broker):
-    with RawClient(broker.port) as client:
+def test_what_is_sent_behind_a_parked_request_is_read_when_its_turn_comes(broker, connect):
+    """More than the buffer holds, so that some of it stays in the socket, and in OpenSSL."""
+    names = [MetadataRequestTopic(name="x" * 200 + str(number)) for number in range(20)]
+    request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+    with connect() as client, connect() as other:
+        client.send(fetch_request(), 12)
+        frames = b"".join(client.frame(request, 9) for _ in range(400))
+        assert len(frames) > 1 << 20
+        writer = threading.Thread(target=lambda: client.socket.sendall(frames))
+        writer.start()
+        wait_until(broker, lambda node: len(node.purgatory) == 1)
+        other.ask(produce_request("orders", batch(b"a")), 9)
+        assert len(client.receive().responses[0].partitions[0].records) > 0
+        for _ in range(400):
+            assert len(client.receive().topics) == 20
+        writer.join(10)
+
+
+def test_acks_0_is_not_answered_and_holds_up_nothing(broker, connect):
+    with connect() as client:
         client.send(produce_request("orders", batch(b"a"), acks=0), 9, answered=False)
         assert client.ask(ApiVersionsRequest(), 0).error_code == 0
 
@@ -81,8 +113,8 @@ def test_acks_0_is_not_answered_and_holds_up_nothing(broker):
         b"\0\0\0\x0a\x03\xe7\0\0\0\0\0\x01\xff\xff",  # API 999
     ],
 )
-def test_a_bad_peer_is_hung_up_on_and_others_are_served(broker, sent):
-    with RawClient(broker.port) as bad, RawClient(broker.port) as good:
+def test_a_bad_peer_is_hung_up_on_and_others_are_served(broker, connect, sent):
+    with connect() as bad, connect() as good:
         bad.socket.sendall(sent)
         assert bad.is_closed_by_peer()
         assert good.ask(ApiVersionsRequest(), 0).error_code == 0
@@ -96,22 +128,22 @@ def test_the_limit_of_a_request_is_the_configured_one():
             assert client.is_closed_by_peer()
 
 
-def test_a_request_larger_than_any_buffer_is_read_to_its_end(broker):
+def test_a_request_larger_than_any_buffer_is_read_to_its_end(broker, connect):
     broker.create_topic("large", config={"max.message.bytes": 20 << 20})
     batches = batch(b"x" * (12 << 20), size=13 << 20)
-    with RawClient(broker.port) as client:
+    with connect() as client:
         response = client.ask(produce_request("large", batches), 9)
         assert response.responses[0].partition_responses[0].error_code == 0
         response = client.ask(produce_request("orders", batches), 9)
         assert response.responses[0].partition_responses[0].error_code == 10
 
 
-def test_a_large_response_arrives_whole_by_a_slow_reader(broker):
+def test_a_large_response_arrives_whole_by_a_slow_reader(broker, connect):
     one = batch(os.urandom(900_000), size=1 << 20)
-    with RawClient(broker.port) as producer:
+    with connect() as producer:
         for _ in range(20):
             producer.ask(produce_request("orders", one), 9)
-    with RawClient(broker.port, receive_buffer=4096) as slow, RawClient(broker.port) as other:
+    with connect(receive_buffer=4096) as slow, connect() as other:
         slow.send(fetch_request(), 12)
         slow.send(ApiVersionsRequest(), 0)
         assert other.ask(ApiVersionsRequest(), 0).error_code == 0
@@ -120,12 +152,12 @@ def test_a_large_response_arrives_whole_by_a_slow_reader(broker):
         assert slow.receive().error_code == 0
 
 
-def test_a_reader_that_never_reads_costs_one_response_and_no_more(broker):
+def test_a_reader_that_never_reads_costs_one_response_and_no_more(broker, connect):
     one = batch(b"x" * 900_000, size=1 << 20)
-    with RawClient(broker.port) as producer:
+    with connect() as producer:
         for _ in range(20):
             producer.ask(produce_request("orders", one), 9)
-    with RawClient(broker.port, receive_buffer=4096) as stuck, RawClient(broker.port) as other:
+    with connect(receive_buffer=4096) as stuck, connect() as other:
         for _ in range(200):
             stuck.send(fetch_request(), 12)
         for _ in range(10):
@@ -140,8 +172,8 @@ def test_a_reader_that_never_reads_costs_one_response_and_no_more(broker):
         assert queued <= 3
 
 
-def test_a_client_that_hangs_up_while_it_waits_is_forgotten(broker):
-    with RawClient(broker.port) as client:
+def test_a_client_that_hangs_up_while_it_waits_is_forgotten(broker, connect):
+    with connect() as client:
         client.send(fetch_request(), 12)
         wait_until(broker, lambda node: len(node.purgatory) == 1)
     wait_until(broker, lambda node: len(node.purgatory) == 0)
@@ -155,8 +187,8 @@ def wait_until(broker: Broker, condition) -> None:
     raise AssertionError("it never came to that")
 
 
-def test_many_connections_are_served_at_once(broker):
-    clients = [RawClient(broker.port) for _ in range(200)]
+def test_many_connections_are_served_at_once(broker, connect):
+    clients = [connect() for _ in range(200)]
     try:
         for client in clients:
             client.send(ApiVersionsRequest(), 0)
@@ -166,8 +198,8 @@ def test_many_connections_are_served_at_once(broker):
             client.socket.close()
 
 
-def test_an_idle_connection_holds_no_buffer(broker):
-    with RawClient(broker.port) as client:
+def test_an_idle_connection_holds_no_buffer(broker, connect):
+    with connect() as client:
         client.ask(ApiVersionsRequest(), 0)
         held = broker.call(
             lambda _: [
@@ -177,9 +209,9 @@ def test_an_idle_connection_holds_no_buffer(broker):
         assert held == [None]
 
 
-def test_connections_that_end_leave_one_buffer_between_them(broker):
+def test_connections_that_end_leave_one_buffer_between_them(broker, connect):
     for _ in range(20):
-        with RawClient(broker.port) as client:
+        with connect() as client:
             client.ask(ApiVersionsRequest(), 0)
             client.socket.sendall(b"half a frame")
     server = broker._running()._server

@@ -40,13 +40,13 @@ def test_kafkas_options_without_an_effect_are_named_in_one_warning(caplog):
             {
                 "num.io.threads": 8,
                 "process.roles": "broker,controller",
-                "listener.name.internal.ssl.keystore.location": "/nowhere",
+                "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
                 "num.partitions": 2,
             }
         )
     (record,) = caplog.records
     assert record.getMessage().endswith(
-        "listener.name.internal.ssl.keystore.location, num.io.threads, process.roles"
+        "listener.name.internal.sasl.enabled.mechanisms, num.io.threads, process.roles"
     )
     assert config["num.partitions"] == 2
 

@@ -96,8 +96,16 @@ def test_names_and_ports_are_there_once():
     listeners("INTERNAL://127.0.0.1:0,EXTERNAL://127.0.0.1:0", listener_security_protocol_map=MAP)
 
 
-def test_only_plaintext_is_served():
-    assert "SSL is not served" in refused("SSL://127.0.0.1:9093")
+def test_tls_is_spoken_where_the_map_says_so():
+    assert [one.has_tls for one in listeners("SSL://127.0.0.1:9093,PLAINTEXT://:0")] == [
+        True,
+        False,
+    ]
+    (one,) = listeners("INTERNAL://127.0.0.1:1", listener_security_protocol_map="INTERNAL:SSL")
+    assert one.has_tls
+
+
+def test_sasl_is_not_served():
     assert "SASL_SSL is not served" in refused(
         "INTERNAL://127.0.0.1:9092", listener_security_protocol_map="INTERNAL:SASL_SSL"
     )
