@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from broker_stub import diagnostics
 from broker_stub.background import Background
 from broker_stub.config import BrokerConfig
 from broker_stub.dispatch import Dispatcher
@@ -27,7 +28,7 @@ from broker_stub.metadata.image import (
     TopicImage,
 )
 from broker_stub.metadata.loading import check_single_node, load_image
-from broker_stub.metadata.log import MetadataLog
+from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog
 from broker_stub.metadata.producer_ids import ProducerIds
 from broker_stub.metadata.topics import NewTopic
 from broker_stub.purgatory import Purgatory, Timers
@@ -36,7 +37,7 @@ from broker_stub.replica.manager import ReplicaManager
 from broker_stub.request import ConnectionContext, Parked, Reply
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
-from pyclient.errors import KafkaError
+from pyclient.errors import KafkaError, KafkaStorageError
 
 if TYPE_CHECKING:
     from broker_stub.coordinator.group_coordinator import GroupCoordinator
@@ -81,6 +82,7 @@ class Node:
                 cleaner_dedupe_buffer_size=config["log.cleaner.dedupe.buffer.size"],
             ),
             files=files,
+            never_cut=(CLUSTER_METADATA,),
         )
         self.controller: Controller
         self.producer_ids: ProducerIds
@@ -94,8 +96,18 @@ class Node:
             KafkaStorageError, CorruptRecordError: the folder can't be used as it is.
         """
         self.logs.open()
+        try:
+            self._open(endpoints)
+        except BaseException:
+            self.logs.abandon()  # whoever comes next finds the folder free
+            raise
+
+    def _open(self, endpoints: Sequence[Endpoint]) -> None:
         self.cluster_id = self.logs.cluster_id
+        removed: list[TopicImage] = []
+        self.image.on_topic_removed.append(removed.append)
         metadata_log = self._load_metadata()
+        self.image.on_topic_removed.clear()
         self._set_dynamic_config()
         self.controller = Controller(
             node_id=self.node_id,
@@ -116,7 +128,7 @@ class Node:
             clock=self.clock,
         )
         self.controller.register(endpoints, self.config["broker.rack"])
-        self.replicas.adopt_logs()
+        self.replicas.adopt_logs(removed)
         if self.image.topic(CONSUMER_OFFSETS) is not None:
             self.coordinator.load()
         self.image.on_topic_removed += [self.replicas.topic_removed, self._forget_offsets]
@@ -173,8 +185,13 @@ class Node:
         )
 
     def _forget_offsets(self, topic: TopicImage) -> None:
-        if self.image.topic(CONSUMER_OFFSETS) is not None:
+        if self.image.topic(CONSUMER_OFFSETS) is None:
+            return
+        try:
             self.coordinator.forget_topic(topic.name)
+        except KafkaStorageError as error:
+            # As if the groups had committed after the deletion: nobody reads by these offsets.
+            diagnostics.warn("offsets of the deleted topic %s stay: %s", topic.name, error)
 
     def offsets_topic(self) -> NewTopic:
         """How `__consumer_offsets` is to be created."""

@@ -111,7 +111,7 @@ class LogDir:
         """
         path = self.file(CLEAN_SHUTDOWN)
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, "rb") as file:
                 text = file.read()
         except FileNotFoundError:
             return None
@@ -137,12 +137,18 @@ class LogDir:
 
 
 def _read_properties(path: str) -> dict[str, str] | None:
-    """The keys and values of a properties file; None when it is not there or empty."""
+    """The keys and values of a properties file; None when it is not there or empty.
+
+    Raises:
+        KafkaStorageError: it is no text.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError as error:
+        raise KafkaStorageError(f"{path} is damaged: {error}") from error
     pairs = [line.partition("=") for line in lines if line and line[0] not in "#!"]
     return {key.strip(): value.strip() for key, _, value in pairs} or None
 

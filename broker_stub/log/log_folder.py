@@ -6,6 +6,7 @@ Called under the lock of its log, but for `sync`, which runs on the background t
 import os
 from collections.abc import Sequence
 
+from broker_stub import diagnostics
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.open_files import OpenFiles
@@ -94,20 +95,25 @@ class LogFolder:
             self._leader_epochs.truncate_from_end(start_offset)
             raise KafkaStorageError(f"cannot write {self._leader_epochs.path}: {error}") from error
 
+    def renew_leader_epochs(self) -> None:
+        """Write the epochs that are left. If the disk refuses: the next start leaves them out."""
+        try:
+            self._leader_epochs.write()
+        except OSError as error:
+            diagnostics.warn("%s has epochs of deleted records: %s", self.path, error)
+
     def sync(self, segments: Sequence[Segment], *, is_new: bool) -> None:
         """Fsync segments, the last of which is active, and what belongs to them.
 
         Raises:
-            KafkaStorageError: the disk refused.
+            SyncFailedError: the disk did not keep what it had taken.
+            OSError: a file could not be opened; another try may do better.
         """
-        try:
-            for segment in segments:
-                segment.sync(with_indexes=segment is not segments[-1])
-            self._files.sync(self._leader_epochs.path)
-            if is_new:
-                self._files.sync(metadata_path(self.path))  # it names its topic for good
-            self._files.sync(self.path)
-            if is_new:
-                self._files.sync(os.path.dirname(self.path))
-        except (OSError, KafkaStorageError) as error:
-            raise KafkaStorageError(f"cannot sync {self.path}: {error}") from error
+        for segment in segments:
+            segment.sync(with_indexes=segment is not segments[-1])
+        self._files.sync(self._leader_epochs.path)
+        if is_new:
+            self._files.sync(metadata_path(self.path))  # it names its topic for good
+        self._files.sync(self.path)
+        if is_new:
+            self._files.sync(os.path.dirname(self.path))

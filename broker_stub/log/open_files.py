@@ -45,10 +45,22 @@ class MappedFile:
 Opened = TypeVar("Opened", OpenFile, MappedFile)
 
 
+class SyncFailedError(OSError):
+    """An fsync failed: which of the written bytes are on disk can't be known any more."""
+
+
 def fsync(path: str) -> None:
-    """Have a file or a folder survive a power loss; blocks."""
+    """Have a file or a folder survive a power loss; blocks.
+
+    Raises:
+        SyncFailedError: it may not.
+        OSError: it can't be opened.
+    """
     file = OpenFile(path, os.O_RDONLY)
-    os.fsync(file.fd)
+    try:
+        os.fsync(file.fd)
+    except OSError as error:
+        raise SyncFailedError(error.errno, error.strerror, path) from error
 
 
 class OpenFiles:
@@ -82,7 +94,7 @@ class OpenFiles:
         return found or self._keep(key, MappedFile(path))
 
     def sync(self, path: str) -> None:
-        """Have a file or a folder survive a power loss; blocks.
+        """Have a file or a folder survive a power loss; blocks, and raises as `fsync` does.
 
         Every fsync of a node's logs goes through here: in simulation there is no disk to wait
         for, but a list of what is safe.

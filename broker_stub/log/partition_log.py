@@ -8,7 +8,6 @@ The folder is made by the first append, so ten thousand empty partitions cost no
 
 import os
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Final, TypeVar
 
 from broker_stub.log.append_info import (
@@ -21,12 +20,12 @@ from broker_stub.log.append_info import (
 from broker_stub.log.batch_validation import validate
 from broker_stub.log.checkpoints import LEADER_EPOCHS
 from broker_stub.log.idempotence import check_producers
-from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
+from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.log_files import rename_deleted
 from broker_stub.log.log_folder import LogFolder
-from broker_stub.log.open_files import OpenFiles
-from broker_stub.log.producer_state import ProducerEntry, ProducerState
+from broker_stub.log.log_state import LogState
+from broker_stub.log.open_files import OpenFiles, SyncFailedError
 from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
@@ -46,25 +45,17 @@ _NEVER: Final = INT64_MAX
 Result = TypeVar("Result")
 
 
-class PartitionLog:
+class PartitionLog(LogState):
     """The log of one partition, open from its construction on."""
 
     __slots__ = (
         "_closed",
-        "_high_watermark",
-        "_lock",
-        "_log_end_offset",
         "_log_folder",
-        "_log_start_offset",
         "_request_flush",
         "_segments",
-        "_unflushed",
         "config",
         "folder",
-        "leader_epochs",
         "partition",
-        "producer_state",
-        "recovery_point",
         "topic",
         "topic_id",
     )
@@ -84,37 +75,35 @@ class PartitionLog:
 
         `request_flush(log, delay_ms)` has `flush` called on the background thread.
         """
+        super().__init__(LeaderEpochs(os.path.join(folder, LEADER_EPOCHS)))
         self.folder = folder
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
         self.config = config
-        self.leader_epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
-        self.producer_state = ProducerState()
-        self.recovery_point = 0
         self._log_folder = LogFolder(
             folder, topic_id, files, self.leader_epochs, self.producer_state
         )
         self._request_flush = request_flush
-        self._lock = Lock()
         self._segments = SegmentList()
-        self._log_start_offset = 0
-        self._log_end_offset = 0
-        self._high_watermark = 0
-        self._unflushed = 0
         self._closed = False
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic}-{self.partition}, {self.folder})"
 
     def restore(
-        self, segments: Sequence[Segment], log_start_offset: int, log_end_offset: int
+        self,
+        segments: Sequence[Segment],
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
     ) -> None:
         """Take over what was found in the folder; called once, before any other use."""
         self._segments = SegmentList(segments)
         self._log_start_offset = log_start_offset
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
+        self._flushes.done(recovery_point)
 
     def name_topic(self, topic_id: bytes) -> None:
         """Take the id of the topic, which the folder does not tell any more.
@@ -125,30 +114,7 @@ class PartitionLog:
         self.topic_id = topic_id
         self._log_folder.name_topic(topic_id)
 
-    # Offsets
-
-    @property
-    def log_start_offset(self) -> int:
-        """The first offset that can be read."""
-        return self._log_start_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        """The offset that the next record gets."""
-        return self._log_end_offset
-
-    @property
-    def high_watermark(self) -> int:
-        """The offset up to which all in-sync replicas have the log."""
-        return self._high_watermark
-
-    @property
-    def last_stable_offset(self) -> int:
-        """The offset up to which every transaction is decided."""
-        first_unstable = self.producer_state.first_unstable_offset
-        if first_unstable is None:
-            return self._high_watermark
-        return min(self._high_watermark, max(first_unstable, self._log_start_offset))
+    # What there is
 
     @property
     def size(self) -> int:
@@ -161,22 +127,10 @@ class PartitionLog:
         with self._lock:
             return tuple(self._segments)
 
-    def advance_high_watermark(self, offset: int) -> bool:
-        """Move the high watermark forward, at most to the end; tell whether it moved."""
-        with self._lock:
-            before = self._high_watermark
-            self._high_watermark = max(before, min(offset, self._log_end_offset))
-            return self._high_watermark > before
-
     def assign_leader_epoch(self, leader_epoch: int) -> None:
         """Note that a leader takes over at the end of the log."""
         with self._lock:
             self._note_leader_epoch(leader_epoch, self._log_end_offset)
-
-    def end_of_epoch(self, leader_epoch: int) -> EpochEnd:
-        """Where an epoch ends, or the last one before it that this log has."""
-        with self._lock:
-            return self.leader_epochs.end_offset_for(leader_epoch, self._log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
         """Go by other values from now on."""
@@ -201,7 +155,7 @@ class PartitionLog:
             InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
             TransactionCoordinatorFencedError: see `transactions.check_marker`.
             RecordBatchTooLargeError: the batches are larger than a segment may be.
-            KafkaStorageError: the disk refused, or the log is closed.
+            KafkaStorageError: the disk refused, now or at a sync before, or the log is closed.
         """
         view = memoryview(batches)
         if view.readonly:
@@ -215,6 +169,7 @@ class PartitionLog:
             )
         with self._lock:
             self._check_open()
+            self._flushes.check()
             duplicate = check_producers(
                 self.producer_state,
                 headers,
@@ -238,14 +193,14 @@ class PartitionLog:
             )
             last_offset = places[-1].last_offset
             self._log_end_offset = last_offset + 1
-            self._unflushed += last_offset + 1 - first_offset
+            unflushed = self._flushes.note_appended(last_offset + 1 - first_offset)
             info = AppendInfo(
                 first_offset,
                 last_offset,
                 now_ms if config.uses_append_time else -1,
                 self._log_start_offset,
                 False,
-                self._unflushed >= config.flush_messages,
+                unflushed >= config.flush_messages,
             )
         if flush_in_ms != _NEVER:
             self._request_flush(self, flush_in_ms)
@@ -257,7 +212,7 @@ class PartitionLog:
 
     def _write(self, view: memoryview, places: Sequence[BatchPlace], now_ms: int) -> int:
         """Write to the active segment, or to a new one; tell when a flush is needed."""
-        flush_in_ms = _NEVER if self._unflushed else self.config.flush_ms
+        flush_in_ms = self._flushes.due_in_ms(self.config.flush_ms)
         if not self._segments:
             self._log_folder.make(self._segments, self._log_end_offset, self.config, now_ms)
         elif self._segments.active.should_roll(
@@ -391,32 +346,31 @@ class PartitionLog:
         if offset > self._log_start_offset:
             self._log_start_offset = offset
             if self.leader_epochs.truncate_from_start(offset) and self._segments:
-                self.leader_epochs.write()
-
-    def producers(self) -> tuple[ProducerEntry, ...]:
-        """The producers that are remembered at this moment."""
-        with self._lock:
-            return tuple(self.producer_state)
-
-    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget idempotent producers that have not written for so long."""
-        with self._lock:
-            self.producer_state.expire(now_ms, expiration_ms)
+                self._log_folder.renew_leader_epochs()
 
     def flush(self) -> None:
         """Fsync what was appended so far. Blocks: background thread.
 
         Raises:
-            KafkaStorageError: the disk refused.
+            KafkaStorageError: the disk refused, now or before.
         """
         with self._lock:
             if self._closed or not self._segments:
                 return
+            self._flushes.check()
             end_offset = self._log_end_offset
             segments = self._segments.since(self.recovery_point)
-            self._unflushed = 0
-        self._log_folder.sync(segments, is_new=not self.recovery_point)
-        self.recovery_point = max(self.recovery_point, end_offset)
+            self._flushes.begin()
+        try:
+            self._log_folder.sync(segments, is_new=not self.recovery_point)
+        except SyncFailedError as error:
+            with self._lock:
+                self._flushes.failed(f"{self.folder} could not be synced: {error}")
+            raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
+        except OSError as error:
+            raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
+        with self._lock:
+            self._flushes.done(end_offset)
 
     def close(self) -> None:
         """Write out what a clean start needs, and let go of the files. Blocks.

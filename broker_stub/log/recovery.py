@@ -12,15 +12,16 @@ from collections.abc import Sequence
 
 from broker_stub import diagnostics
 from broker_stub.log.append_info import BatchPlace
+from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files, rename_deleted
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_recovery import recover_producers
-from broker_stub.log.segment import Segment
+from broker_stub.log.segment import OFFSETS_MAX, Segment
 from broker_stub.log.swap_recovery import finish_swaps
-from broker_stub.log.valid_batch import valid_batch
+from broker_stub.log.valid_batch import has_batch_behind, valid_batch
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 
 
@@ -31,18 +32,23 @@ def load_log(
     clean: bool,
     recovery_point: int,
     log_start_offset: int,
+    never_cut: bool = False,
 ) -> None:
     """Fill an empty log with what its folder holds, repaired where a crash made that necessary.
 
+    With `never_cut` only a torn tail is cut off, nothing that may have been synced.
+
     Raises:
-        KafkaStorageError: the folder cannot be read, or holds what this broker does not know.
+        KafkaStorageError: the folder cannot be read, or holds what this broker does not know,
+            or damage that it may not cut off.
     """
     try:
         finish_swaps(log.folder, files, log.config)
         found = list_files(log.folder)
         for path in found.leftovers:
             os.unlink(path)
-        _Loading(log, files, found).run(clean, recovery_point, log_start_offset)
+        loading = _Loading(log, files, found, recovery_point if never_cut else None)
+        loading.run(clean, recovery_point, log_start_offset)
     except OSError as error:
         raise KafkaStorageError(f"cannot open {log.folder}: {error}") from error
 
@@ -50,10 +56,14 @@ def load_log(
 class _Loading:
     """The steps of opening one folder."""
 
-    def __init__(self, log: PartitionLog, files: OpenFiles, found: FolderFiles) -> None:
+    def __init__(
+        self, log: PartitionLog, files: OpenFiles, found: FolderFiles, whole_up_to: int | None
+    ) -> None:
+        """`whole_up_to`: an offset before which nothing is cut off, nor anything but a tail."""
         self._log = log
         self._files = files
         self._found = found
+        self._whole_up_to = whole_up_to
         self._epochs_changed = False
         self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
         self._recovered: list[Segment] = []
@@ -79,8 +89,7 @@ class _Loading:
             log.leader_epochs.write()
         recovered = [segment for segment in self._recovered if segment in segments]
         recover_producers(log, segments, self._found.snapshots, end_offset, recovered)
-        log.restore(segments, start_offset, end_offset)
-        log.recovery_point = min(recovery_point, end_offset)
+        log.restore(segments, start_offset, end_offset, min(recovery_point, end_offset))
 
     def _open_segment(self, sizes: SegmentFiles) -> Segment:
         segment = Segment(
@@ -133,7 +142,7 @@ class _Loading:
         position, next_offset = 0, segment.base_offset
         while position < segment.size:
             header = valid_batch(file, position, segment.size, next_offset)
-            if header is None:
+            if header is None or not self._follows(header, segment, next_offset):
                 break
             self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
             segment.note_batch(
@@ -143,6 +152,14 @@ class _Loading:
             next_offset = header.last_offset + 1
         if position == segment.size:
             return False
+        if self._whole_up_to is not None and (
+            next_offset < self._whole_up_to
+            or has_batch_behind(file, position, segment.size, next_offset)
+        ):
+            raise KafkaStorageError(
+                f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and what"
+                " follows can't be done without: bring the file back from a copy"
+            )
         diagnostics.warn(
             "%s: %d bytes after offset %d are torn or damaged, and cut off",
             segment.log_path,
@@ -151,6 +168,12 @@ class _Loading:
         )
         segment.truncate(position)
         return True
+
+    def _follows(self, header: BatchHeader, segment: Segment, next_offset: int) -> bool:
+        """Whether a batch can have its offsets, which the checksum does not cover."""
+        if self._whole_up_to is not None:  # such a log is not compacted: there are no holes
+            return header.base_offset == next_offset
+        return header.last_offset - segment.base_offset <= OFFSETS_MAX
 
     def _end_of(self, segments: Sequence[Segment]) -> int:
         if not segments:

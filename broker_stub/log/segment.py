@@ -37,7 +37,8 @@ SWAP_SUFFIX: Final = ".swap"
 
 # A walk reads this much at a time: about what lies between two index entries.
 _WALK_BYTES: Final = 8192
-_INT32_MAX: Final = 2**31 - 1
+# An index has four bytes for the offset behind the segment's base.
+OFFSETS_MAX: Final = 2**31 - 1
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -190,7 +191,7 @@ class Segment:
             or (self.size > 0 and self._age_ms(max_timestamp, now_ms) > config.roll_ms)
             or self.offset_index.is_full
             or self.time_index.is_full
-            or last_offset - self.base_offset > _INT32_MAX
+            or last_offset - self.base_offset > OFFSETS_MAX
         )
 
     def _age_ms(self, max_timestamp: int, now_ms: int) -> int:

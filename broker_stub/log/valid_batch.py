@@ -10,6 +10,7 @@ from pyclient import _twin
 from pyclient.errors import KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE
 
+_MAGIC_AT: Final = 16
 _LEGACY_CHECKSUM_AT: Final = 12
 _LEGACY_CHECKSUM_FROM: Final = 16
 
@@ -40,3 +41,15 @@ def valid_batch(file: OpenFile, position: int, end: int, next_offset: int) -> Ba
     if _twin.crc32c(batch[CHECKSUM_FROM:]) != header.checksum:
         return None
     return header
+
+
+def has_batch_behind(file: OpenFile, position: int, end: int, next_offset: int) -> bool:
+    """Whether a whole batch lies anywhere behind a damaged one: then it is not a torn tail."""
+    data = read_exactly(file, position, end - position)
+    at = data.find(MAGIC, _MAGIC_AT + 1)
+    while at >= 0:
+        start = position + at - _MAGIC_AT
+        if valid_batch(file, start, end, next_offset) is not None:
+            return True
+        at = data.find(MAGIC, at + 1)
+    return False

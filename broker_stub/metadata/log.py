@@ -133,7 +133,23 @@ class MetadataLog:
                 f"{self._log.folder} has metadata from offset {start} to {end}, and none that"
                 f" goes on at {offset}"
             )
-        return read_batches(self._log, offset)
+        return self._whole(read_batches(self._log, offset))
+
+    def _whole(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        """Batches that are as they were written, each behind the one before."""
+        next_offset: int | None = None
+        for batch in batches:
+            try:
+                batch.check_crc()
+            except CorruptRecordError as error:
+                raise CorruptRecordError(f"{self._log.folder} is damaged: {error}") from error
+            if next_offset not in (None, batch.base_offset):
+                raise CorruptRecordError(
+                    f"{self._log.folder} is damaged: offset {batch.base_offset} follows"
+                    f" {next_offset}"
+                )
+            next_offset = batch.last_offset + 1
+            yield batch
 
     def _records(self, batches: Iterable[RecordBatch], unknown: set[int]) -> Iterator[LoggedRecord]:
         for batch in batches:

@@ -20,8 +20,8 @@ from broker_stub.purgatory import Purgatory
 from broker_stub.replica.batches import read_log
 from broker_stub.replica.partition import Partition
 from pyclient.clock import Clock
-from pyclient.error_codes import UnknownTopicOrPartitionError
-from pyclient.protocol.primitives import Uuid
+from pyclient.error_codes import KafkaStorageError, UnknownTopicOrPartitionError
+from pyclient.protocol.primitives import ZERO_UUID, Uuid
 
 if TYPE_CHECKING:
     from pyclient.records.record import ConsumerRecord
@@ -90,20 +90,32 @@ class ReplicaManager:
         for partition in partitions:
             self._purgatory.check_and_complete(partition.key)
 
-    def adopt_logs(self) -> None:
-        """Give every log found on disk its topic's configuration; remove those without a topic.
+    def adopt_logs(self, removed: Iterable[TopicImage]) -> None:
+        """Give every log found on disk its topic's configuration; put away what has no topic.
 
-        A log without one is what a crash between the deletion's record and its folders leaves.
+        That of a `removed` topic is what a crash between the deletion's record and its folders
+        leaves: it goes. What nobody knows of is set aside, as Apache Kafka does.
         """
+        names = {topic.name for topic in removed}
+        ids = {topic.topic_id for topic in removed}
         for (name, index), log in list(self._logs.logs().items()):
             if name == CLUSTER_METADATA:
                 continue
             topic = self._image.topic(name)
-            if topic is None or index not in topic.partitions or log.topic_id != topic.topic_id:
-                diagnostics.warn("%s-%d belongs to no topic any more: removed", name, index)
+            # Without an id, which a power loss took, it is the topic's unless there were others.
+            is_unnamed = log.topic_id == ZERO_UUID and name not in names
+            if (
+                topic is not None
+                and index in topic.partitions
+                and (is_unnamed or log.topic_id == topic.topic_id)
+            ):
+                self.partition_of(topic, index)
+            elif log.topic_id in ids:
+                diagnostics.warn("%s-%d belongs to a deleted topic: removed", name, index)
                 self._logs.delete(name, index)
             else:
-                self.partition_of(topic, index)
+                folder = self._logs.set_aside(name, index)
+                diagnostics.warn("%s-%d belongs to no topic: it is in %s now", name, index, folder)
 
     def _make(self, topic: TopicImage, index: int) -> Partition:
         image = topic.partitions.get(index)
@@ -127,7 +139,11 @@ class ReplicaManager:
         """A topic is gone: its logs go, and the fetches that wait for it are told."""
         partitions = self._partitions.pop(topic.topic_id, {})
         for partition in partitions.values():
-            self._logs.delete(partition.topic, partition.index)
+            try:
+                self._logs.delete(partition.topic, partition.index)
+            except KafkaStorageError as error:
+                # The topic is gone for clients all the same; `adopt_logs` will find the folder.
+                diagnostics.warn("%s; the next start will try again", error)
         self.wake_fetches(partitions.values())
 
     def topic_reconfigured(self, name: str) -> None:

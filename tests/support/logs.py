@@ -177,3 +177,11 @@ def open_manager(
     )
     manager.open()
     return manager
+
+
+def create(
+    manager: LogManager, partition: int = 0, topic: str = "orders", **values: Any
+) -> PartitionLog:
+    """The log of a partition, by default with the manager's configuration."""
+    settings = config(**values) if values else None
+    return manager.create(topic, partition, topic_id=TOPIC_ID, config=settings)

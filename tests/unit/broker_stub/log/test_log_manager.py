@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from broker_stub.log.log_manager import LogManager
 from pyclient.clock import ManualClock
 from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
 from tests.support.logs import (
@@ -13,15 +12,10 @@ from tests.support.logs import (
     TOPIC_ID,
     append,
     batch,
-    config,
+    create,
     open_manager,
     read_values,
 )
-
-
-def create(manager: LogManager, partition: int = 0, topic: str = "orders", **values):
-    settings = config(**values) if values else None
-    return manager.create(topic, partition, topic_id=TOPIC_ID, config=settings)
 
 
 def partition_folders(folder: Path) -> list[str]:

@@ -239,6 +239,21 @@ def test_zeros_at_the_end_as_a_power_cut_leaves_them_are_cut(tmp_path):
     assert open_log(folder).log_end_offset == 3
 
 
+def test_a_batch_whose_offset_no_index_could_hold_is_cut(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    for _ in range(3):
+        append(log)
+    log.abandon()
+    path = folder / "00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    data[2 * len(data) // 3] ^= 0x40  # the first byte of the last batch's base offset
+    path.write_bytes(data)
+    reopened = open_log(folder)
+    assert list(read_values(reopened)) == [0, 1]
+    assert append(reopened).first_offset == 2
+
+
 def test_a_batch_whose_offsets_do_not_follow_is_cut(tmp_path):
     folder = tmp_path / "orders-0"
     fill(folder, 3).abandon()

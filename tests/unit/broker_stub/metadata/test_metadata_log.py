@@ -69,15 +69,6 @@ def test_the_cluster_keeps_its_id(harness):
     assert harness.node.cluster_id == cluster_id
 
 
-def test_a_log_without_a_topic_is_removed_at_start(harness, caplog):
-    # As a crash leaves it: the deletion is in the metadata log, the folder is still there.
-    (harness.folder / "stray-0").mkdir()
-    (harness.folder / "stray-0" / "00000000000000000000.log").touch()
-    harness.restart(clean=False)
-    assert not (harness.folder / "stray-0").exists()
-    assert "stray-0 belongs to no topic" in caplog.text
-
-
 def replayed(harness: NodeHarness, *records) -> list[str]:
     log = MetadataLog(harness.node.logs, harness.clock)
     for record in records:

@@ -1,0 +1,54 @@
+"""How far a log is safely on disk, and whether its disk can still be believed.
+
+After a failed fsync nobody knows which pages the kernel has dropped, and the next fsync reports
+success: so the log takes no more batches, and is not closed as a clean one, until a restart has
+read what is really there. Guarded by the lock of its log.
+"""
+
+from broker_stub.log.log_config import INT64_MAX
+from pyclient.errors import KafkaStorageError
+
+
+class FlushState:
+    """What was synced, what waits for it, and the failure that ended both.
+
+    Attributes:
+        recovery_point: all before this offset is synced; recovery starts there.
+    """
+
+    __slots__ = ("_failure", "_unflushed", "recovery_point")
+
+    def __init__(self) -> None:
+        self.recovery_point = 0
+        self._unflushed = 0
+        self._failure: str | None = None
+
+    def check(self) -> None:
+        """Refuse to go on after a sync has failed.
+
+        Raises:
+            KafkaStorageError: it has.
+        """
+        if self._failure is not None:
+            raise KafkaStorageError(self._failure)
+
+    def due_in_ms(self, flush_ms: int) -> int:
+        """When the batch that comes next is to be flushed: with those before, if some wait."""
+        return INT64_MAX if self._unflushed else flush_ms
+
+    def note_appended(self, records: int) -> int:
+        """Count records that were written; how many wait to be synced now."""
+        self._unflushed += records
+        return self._unflushed
+
+    def begin(self) -> None:
+        """A flush takes care of all that waits."""
+        self._unflushed = 0
+
+    def done(self, end_offset: int) -> None:
+        """All before `end_offset` is on disk."""
+        self.recovery_point = max(self.recovery_point, end_offset)
+
+    def failed(self, reason: str) -> None:
+        """A sync failed: what is on disk is unknown from now on."""
+        self._failure = f"{reason}; nothing more is written until a restart has read what is there"

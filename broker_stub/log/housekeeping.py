@@ -1,0 +1,181 @@
+"""What a node's logs need from time to time: flushes, retention, compaction, checkpoints, removals.
+
+All of it may block. Background thread only, but for `write_checkpoints` at a clean stop, when that
+thread has ended.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from broker_stub import diagnostics
+from broker_stub.log.offset_checkpoints import OffsetCheckpoints
+from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.partition_log import PartitionLog
+from broker_stub.log.retention import delete_old_segments
+from broker_stub.purgatory import Timers
+from pyclient.clock import Clock
+from pyclient.errors import KafkaStorageError
+from pyclient.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker_stub.log.cleaner import LogCleaner
+    from broker_stub.log.compaction import Work
+
+
+class LogManagerSettings(NamedTuple):
+    """The broker's options about all logs, with Kafka's defaults."""
+
+    retention_check_interval_ms: int = 300_000
+    checkpoint_interval_ms: int = 60_000
+    producer_id_expiration_ms: int = 86_400_000
+    producer_id_expiration_check_interval_ms: int = 600_000
+    cleaner_enable: bool = True
+    cleaner_backoff_ms: int = 15_000
+    cleaner_dedupe_buffer_size: int = 128 << 20
+    open_files_max: int | None = None
+    """None: a quarter of the descriptors that the process may have."""
+
+
+DEFAULT_SETTINGS: Final = LogManagerSettings()
+
+
+class Housekeeping:
+    """Does what is due, and knows when there will be more."""
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        *,
+        clock: Clock,
+        files: OpenFiles,
+        settings: LogManagerSettings,
+        logs: Callable[[], Mapping[TopicPartition, PartitionLog]],
+    ) -> None:
+        self._folders = folders
+        self._clock = clock
+        self._files = files
+        self._settings = settings
+        self._logs = logs
+        self._timers = Timers(clock)
+        self._checkpoints = OffsetCheckpoints(files.sync)
+        self._cleaning: Work | None = None  # the compaction that goes on, if one does
+
+    def start(self) -> None:
+        """Begin the periodic work."""
+        settings = self._settings
+        self._every(settings.retention_check_interval_ms, self._delete_old_segments)
+        self._every(settings.checkpoint_interval_ms, self.write_checkpoints)
+        self._every(settings.producer_id_expiration_check_interval_ms, self._expire_producers)
+        if settings.cleaner_enable:
+            self._every(settings.cleaner_backoff_ms, self._clean)
+
+    def run_due(
+        self, to_flush: Mapping[PartitionLog, float], to_remove: Sequence[tuple[str, float]]
+    ) -> float:
+        """Take on new work, each with its time; do all that is due; when to come back."""
+        for log, due_ms in to_flush.items():
+            self._at(due_ms, partial(self._flush, log))
+        for folder, due_ms in to_remove:
+            self._at(due_ms, partial(_remove_folder, folder))
+        if to_remove:
+            # What they say of a deleted log is not true of the next one of its name.
+            self._attempt(self.write_checkpoints)
+        self._timers.fire()
+        if self._cleaning is not None:
+            self._clean_on()
+        next_ms = self._timers.next_deadline_ms()
+        assert next_ms is not None  # periodic work never ends
+        return 0.0 if self._cleaning else max(0.0, next_ms - self._clock.monotonic_ms())
+
+    def write_checkpoints(self) -> None:
+        """Write down what is known of the logs.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        self._checkpoints.write(self._folders, self._logs())
+
+    def _at(self, due_ms: float, work: Callable[[], None]) -> None:
+        self._timers.after(max(0.0, due_ms - self._clock.monotonic_ms()), work)
+
+    def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
+        def run() -> None:
+            self._attempt(work)
+            self._timers.after(interval_ms, run)
+
+        self._timers.after(interval_ms, run)
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError as error:
+            diagnostics.warn("the log manager could not do its work: %s", error)
+
+    def _flush(self, log: PartitionLog) -> None:
+        try:
+            log.flush()
+        except KafkaStorageError as error:
+            if log in self._logs().values():  # else it was deleted meanwhile
+                diagnostics.warn("%s", error)
+
+    def _delete_old_segments(self) -> None:
+        for log in self._logs().values():
+            try:
+                paths = delete_old_segments(log, self._clock.now_ms())
+            except (OSError, KafkaStorageError) as error:
+                diagnostics.warn("retention of %s-%d: %s", log.topic, log.partition, error)
+                continue
+            self._remove_later(log, paths)
+
+    def _remove_later(self, log: PartitionLog, paths: Sequence[str]) -> None:
+        if paths:
+            self._timers.after(log.config.file_delete_delay_ms, partial(_unlink, paths))
+
+    def _expire_producers(self) -> None:
+        now_ms = self._clock.now_ms()
+        for log in self._logs().values():
+            log.expire_producers(now_ms, self._settings.producer_id_expiration_ms)
+
+    # Compaction
+
+    def _clean(self) -> None:
+        if self._cleaning is None and any(log.config.is_compacted for log in self._logs().values()):
+            self._cleaning = self._cleaner.run(self._logs)
+
+    def _clean_on(self) -> None:
+        """Compact a bit more: flushes that somebody waits for come in between."""
+        assert self._cleaning is not None
+        try:
+            next(self._cleaning)
+        except StopIteration:
+            self._cleaning = None
+
+    @cached_property
+    def _cleaner(self) -> "LogCleaner":
+        from broker_stub.log.cleaner import LogCleaner
+
+        return LogCleaner(
+            self._folders,
+            clock=self._clock,
+            files=self._files,
+            map_bytes=self._settings.cleaner_dedupe_buffer_size,
+            on_replaced=self._remove_later,
+        )
+
+
+def _remove_folder(folder: str) -> None:
+    import shutil  # takes longer to import than the rest of a start
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unlink(paths: Sequence[str]) -> None:
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            continue  # its partition was deleted first
+        except OSError as error:
+            diagnostics.warn("cannot remove %s: %s", path, error)

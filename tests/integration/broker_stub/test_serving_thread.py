@@ -1,0 +1,113 @@
+"""What may block runs elsewhere: fsync, compaction, deletion and recovery of a live broker."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from broker_stub import Broker
+from broker_stub.log import log_manager, recovery
+from broker_stub.log.compaction import Compaction
+from pyclient.clock import ManualClock
+from pyclient.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.node_harness import batch, produce_request
+
+TIMEOUT_SECONDS = 20
+
+
+class Threads:
+    """Which threads did what, of the things that are watched."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._changed = threading.Condition()
+        self._seen: set[tuple[str, int | None]] = set()
+
+    def watch(self, what: str, owner: Any, name: str, *, ending: str = "") -> None:
+        """Note who calls this; with an ending, for such paths only."""
+        call: Callable[..., Any] = getattr(owner, name)
+
+        def watched(*arguments: Any, **options: Any) -> Any:
+            if not ending or str(arguments[0]).endswith(ending):
+                with self._changed:
+                    self._seen.add((what, threading.get_ident()))
+                    self._changed.notify_all()
+            return call(*arguments, **options)
+
+        self._monkeypatch.setattr(owner, name, watched)
+
+    def wait_for(self, what: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: any(seen == what for seen, _ in self._seen), TIMEOUT_SECONDS
+            ), f"no {what}"
+
+    def those_on(self, thread: int) -> set[str]:
+        return {what for what, ident in self._seen if ident == thread}
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
+    made = Threads(monkeypatch)
+    made.watch("fsync", os, "fsync")
+    made.watch("removal of a file", os, "unlink", ending=".deleted")
+    made.watch("removal of a folder", shutil, "rmtree", ending="-delete")
+    made.watch("compaction", Compaction, "run")
+    made.watch("recovery", log_manager, "load_log")
+    made.watch("recovery", recovery, "valid_batch")
+    return made
+
+
+def create(client: RawClient, name: str, **configs: str) -> None:
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=1,
+        replication_factor=1,
+        configs=[
+            CreatableTopicConfig(name=key.replace("_", "."), value=value)
+            for key, value in configs.items()
+        ],
+    )
+    assert client.ask(CreateTopicsRequest(topics=[topic]), 5).topics[0].error_code == 0
+
+
+def produce(client: RawClient, topic: str, count: int = 1) -> None:
+    for _ in range(count):
+        response = client.ask(produce_request(topic, batch(b"value", key=b"key")), 9)
+        assert response.responses[0].partition_responses[0].error_code == 0
+
+
+def test_nothing_that_may_block_runs_on_the_serving_thread(threads):
+    clock = ManualClock()
+    with Broker(clock=clock) as broker, RawClient(broker.port) as client:
+        create(client, "synced", flush_messages="1")
+        produce(client, "synced")  # the ack waits for an fsync
+        small = {"segment_bytes": "150", "file_delete_delay_ms": "0"}
+        create(client, "compacted", cleanup_policy="compact", **small)
+        create(client, "expiring", retention_bytes="0", **small)
+        produce(client, "compacted", 10)
+        produce(client, "expiring", 10)
+        clock.advance(300_000)
+        for what in ("fsync", "compaction", "removal of a file"):
+            threads.wait_for(what)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name="expiring")])
+        assert client.ask(request, 6).responses[0].error_code == 0
+        threads.wait_for("removal of a folder")
+        serving = broker.call(lambda node: threading.get_ident())
+        broker.kill()
+        broker.start()
+        threads.wait_for("recovery")
+        serving_again = broker.call(lambda node: threading.get_ident())
+    assert threads.those_on(serving) == set()
+    assert threads.those_on(serving_again) == set()
