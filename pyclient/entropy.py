@@ -1,7 +1,8 @@
 """Randomness, injected: the one module that draws random numbers.
 
-Without a seed the numbers come from the operating system, so they are good enough for nonces and
-differ in a forked child. With a seed they repeat, so that a simulated history can be replayed.
+Without a seed, nonces and ids come from the operating system, so that nobody can guess them and a
+forked child has others; choices come from a generator, which costs a tenth. With a seed everything
+repeats, so that a simulated history can be replayed.
 """
 
 import random
@@ -17,11 +18,12 @@ class Entropy:
     """A source of random numbers. Without a seed, any thread may use it; with one, a single one."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self._random = random.SystemRandom() if seed is None else random.Random(seed)
+        self._random = random.Random(seed)
+        self._secure = random.SystemRandom() if seed is None else self._random
 
     def below(self, limit: int) -> int:
-        """An integer from 0 to `limit` - 1."""
-        return self._random.randrange(limit)
+        """An integer from 0 to `limit` - 1, for limits below 2^53."""
+        return int(self._random.random() * limit)
 
     def uniform(self, low: float, high: float) -> float:
         """A number between `low` and `high`."""
@@ -29,7 +31,7 @@ class Entropy:
 
     def choice(self, items: Sequence[Item]) -> Item:
         """One of the items."""
-        return self._random.choice(items)
+        return items[int(self._random.random() * len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
         """The items in random order; the argument stays as it is."""
@@ -37,7 +39,7 @@ class Entropy:
 
     def random_bytes(self, count: int) -> bytes:
         """`count` random bytes."""
-        return self._random.randbytes(count)
+        return self._secure.randbytes(count)
 
     def uuid(self) -> bytes:
         """A random topic id, by Kafka's rule.
@@ -46,7 +48,7 @@ class Entropy:
         option on a command line. The reserved ids (0 and 1) are not of version 4.
         """
         while True:
-            raw = bytearray(self._random.randbytes(_UUID_BYTES))
+            raw = bytearray(self._secure.randbytes(_UUID_BYTES))
             raw[6] = raw[6] & 0x0F | 0x40  # version 4
             raw[8] = raw[8] & 0x3F | 0x80  # the variant of RFC 4122
             if raw[0] >> 2 != 0b111110:  # the six bits that base64url writes as a dash

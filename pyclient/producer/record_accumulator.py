@@ -183,14 +183,14 @@ class RecordAccumulator:
         wait, it grows, and so one request carries more. Only memory that nobody waits for is
         taken, and no batch gets so old that little time is left to deliver it.
         """
-        topic = batch.queue.topic
-        raw_size = batch.builder.raw_size + batch.builder.size_of(*record)
-        size = raw_size * topic.compression_ratio
-        if size > self._limits.batch_size:
+        topic, builder = batch.queue.topic, batch.builder
+        ratio = topic.compression_ratio
+        if (builder.raw_size + builder.size_of(*record)) * ratio > self._limits.batch_size:
             self._end_linger(batch, now_ms)
+        grown = builder.raw_size + self._pool.pooled_size
         if (
-            size > topic.batch_max_size
-            or raw_size > self._limits.max_request_size
+            grown * ratio > topic.batch_max_size
+            or grown > self._limits.max_request_size
             or now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
             or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
         ):
@@ -198,7 +198,7 @@ class RecordAccumulator:
         buffer = self._pool.try_allocate(self._pool.pooled_size)
         if buffer is None:
             return False
-        batch.builder.extend(buffer)
+        builder.extend(buffer)
         batch.queue.grown(batch)
         return True
 
