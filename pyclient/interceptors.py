@@ -4,11 +4,9 @@ The base classes say what may be implemented; deriving from them is not needed, 
 is missing is not called. What an interceptor raises is logged and goes nowhere. A leaf.
 """
 
-from collections.abc import Iterable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from typing import Any
 
-from pyclient.errors import KafkaConfigurationError
 from pyclient.types import ProducerRecord, RecordMetadata
 
 
@@ -38,38 +36,3 @@ class ProducerInterceptor:
 
     def close(self) -> None:
         """The client is closed."""
-
-
-def create(configured: Iterable[Any], configs: Mapping[str, Any]) -> list[Any]:
-    """The interceptors that a program asked for, configured: objects, or classes to make one of.
-
-    A class may be named, as in a properties file: `package.module.Class`.
-
-    Raises:
-        KafkaConfigurationError: there is no such class, or it could not be made or configured.
-    """
-    made: list[Any] = []
-    try:
-        for one in configured:
-            made.append(_create(one))
-            configure = getattr(made[-1], "configure", None)
-            if configure is not None:
-                configure(configs)
-    except Exception as error:
-        for interceptor in made:
-            close = getattr(interceptor, "close", None)
-            if close is not None:
-                close()
-        raise KafkaConfigurationError(
-            f"interceptor {one!r} cannot be used: {error}", key="interceptor.classes", value=one
-        ) from error
-    return made
-
-
-def _create(configured: Any) -> Any:
-    if isinstance(configured, str):
-        module, _, name = configured.rpartition(".")
-        if not module:
-            raise ValueError("a class is named with its module, as in package.module.Class")
-        configured = getattr(import_module(module), name)
-    return configured() if isinstance(configured, type) else configured

@@ -4,12 +4,22 @@ Whoever owns the totals adds to them, on one thread, and rolls them now and then
 work there is on a hot path. Any thread may read: the figures are worked out then.
 """
 
+import logging
 from collections import deque
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-WINDOW_MS: Final = 30_000
-WINDOWS: Final = 2
+log = logging.getLogger(__name__)
+
+
+class SampleWindows(NamedTuple):
+    """What rates, averages and maxima are about: the last `number` windows of a length."""
+
+    number: int = 2
+    length_ms: float = 30_000
+
+
+DEFAULT_WINDOWS: Final = SampleWindows()
 
 
 class _Sample(NamedTuple):
@@ -27,11 +37,14 @@ class WindowedTotals:
         next_roll_ms: when the owner should roll.
     """
 
-    def __init__(self, names: Iterable[str], now_ms: float) -> None:
+    def __init__(
+        self, names: Iterable[str], now_ms: float, windows: SampleWindows = DEFAULT_WINDOWS
+    ) -> None:
         self.totals: dict[str, float] = dict.fromkeys(names, 0)
-        self._maxima: deque[dict[str, float]] = deque([{}], WINDOWS)
-        self._samples: deque[_Sample] = deque([_Sample(now_ms, dict(self.totals))], WINDOWS)
-        self.next_roll_ms = now_ms + WINDOW_MS
+        self._windows = windows
+        self._maxima: deque[dict[str, float]] = deque([{}], windows.number)
+        self._samples: deque[_Sample] = deque([_Sample(now_ms, dict(self.totals))], windows.number)
+        self.next_roll_ms = now_ms + windows.length_ms
 
     def maximum(self, name: str, value: float) -> None:
         """Note a value of which the largest is wanted."""
@@ -44,13 +57,14 @@ class WindowedTotals:
         if now_ms >= self.next_roll_ms:
             self._samples.append(_Sample(now_ms, dict(self.totals)))
             self._maxima.append({})
-            self.next_roll_ms = now_ms + WINDOW_MS
+            self.next_roll_ms = now_ms + self._windows.length_ms
 
     def rate(self, name: str, now_ms: float) -> float:
         """Growth per second."""
         oldest = self._samples[0]
         # Kafka's rule too: the first seconds count as a whole window, or they would show peaks.
-        elapsed_ms = max(now_ms - oldest.time_ms, WINDOW_MS * (WINDOWS - 1))
+        whole_ms = self._windows.length_ms * max(self._windows.number - 1, 1)
+        elapsed_ms = max(now_ms - oldest.time_ms, whole_ms)
         return (self.totals[name] - oldest.totals[name]) * 1000 / elapsed_ms
 
     def average(self, sum_name: str, count_name: str) -> float:
@@ -65,3 +79,93 @@ class WindowedTotals:
             (window[name] for window in tuple(self._maxima) if name in window),
             default=float("nan"),
         )
+
+
+class MetricName:
+    """What a figure is called; equal names are equal keys."""
+
+    __slots__ = ("description", "group", "name", "tags")
+
+    def __init__(
+        self, name: str, group: str, tags: Mapping[str, str], description: str = ""
+    ) -> None:
+        self.name = name
+        self.group = group
+        self.tags = tags
+        self.description = description
+
+    def _key(self) -> tuple[str, str, frozenset[tuple[str, str]]]:
+        return self.group, self.name, frozenset(self.tags.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MetricName) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"MetricName(name={self.name}, group={self.group}, tags={dict(self.tags)})"
+
+
+class KafkaMetric:
+    """One figure, which is worked out when it is asked for."""
+
+    __slots__ = ("_read", "metric_name")
+
+    def __init__(self, metric_name: MetricName, read: Callable[[MetricName], float]) -> None:
+        self.metric_name = metric_name
+        self._read = read
+
+    def value(self) -> float:
+        """What it is now."""
+        return self._read(self.metric_name)
+
+
+class MetricsReporter:
+    """Is told what figures a client has, and reads them when it likes: kafka-python's interface.
+
+    Deriving from this class is not needed.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Called first, with the client's options by Kafka's dotted names."""
+
+    def init(self, metrics: list[KafkaMetric]) -> None:
+        """The figures there are already."""
+
+    def metric_change(self, metric: KafkaMetric) -> None:
+        """A figure came into being."""
+
+    def metric_removal(self, metric: KafkaMetric) -> None:
+        """A figure is no more: its client is being closed."""
+
+    def close(self) -> None:
+        """The client is closed."""
+
+
+class Reporters:
+    """A client's reporters. What they raise is logged, and harms neither client nor others."""
+
+    def __init__(self, reporters: Sequence[Any], metrics: Iterable[KafkaMetric]) -> None:
+        self._reporters = reporters
+        self._metrics = list(metrics)
+        self._tell("init", [])
+        for metric in self._metrics:
+            self._tell("metric_change", metric)
+
+    def close(self) -> None:
+        """The client is closed."""
+        for metric in self._metrics:
+            self._tell("metric_removal", metric)
+        self._tell("close")
+        self._reporters = ()
+
+    def _tell(self, method: str, *arguments: object) -> None:
+        for reporter in self._reporters:
+            call = getattr(reporter, method, None)
+            if call is None:
+                continue
+            try:
+                call(*arguments)
+            except Exception:
+                log.warning("%r failed in %s()", reporter, method, exc_info=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pyclient.config.common import COMMON_KEYS, COMMON_REFUSED, INT32_MAX
 from pyclient.config.definition import Config, ConfigDefinition, ConfigKey, at_least, between
+from pyclient.config.metrics import METRICS_REFUSED
 
 DEFINITION = ConfigDefinition(
     "KafkaAdminClient",
@@ -24,7 +25,7 @@ DEFINITION = ConfigDefinition(
             "How often a call is tried again. default.api.timeout.ms is the better limit.",
         ),
     ),
-    COMMON_REFUSED,
+    (*COMMON_REFUSED, *METRICS_REFUSED),
 )
 
 

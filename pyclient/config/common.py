@@ -216,7 +216,6 @@ COMMON_KEYS = (
     *TLS_KEYS,
 )
 
-_METRICS = "metrics are not there yet"
 _SASL = "SASL is not there yet, only listeners without authentication can be used"
 _PROXY = "the client connects to brokers directly; tunnel the port outside of it"
 _OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
@@ -224,16 +223,13 @@ _OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
 COMMON_REFUSED = (
     RefusedKey("selector", _OWN_LOOP),
     RefusedKey("kafka.client", _OWN_LOOP),
+    RefusedKey("net", _OWN_LOOP),
     RefusedKey("proxy.url", _PROXY),
     RefusedKey("socks5.proxy", _PROXY),
     RefusedKey("sock.chunk.bytes", "reads are as large as what has arrived", (None, 4096)),
     RefusedKey("sock.chunk.buffer.count", "reads are as large as what has arrived", (None, 1000)),
-    RefusedKey("metric.reporters", _METRICS, ([], (), "", None)),
-    RefusedKey("metrics.enabled", _METRICS, (True,)),
-    RefusedKey("metrics.num.samples", _METRICS, (2,)),
-    RefusedKey("metrics.sample.window.ms", _METRICS, (30_000,)),
-    RefusedKey("metrics.recording.level", _METRICS, ("INFO",)),
-    RefusedKey("enable.metrics.push", _METRICS, (False,)),
+    RefusedKey("metrics.recording.level", "all figures are of one level", ("INFO",)),
+    RefusedKey("enable.metrics.push", "figures are not pushed to brokers yet", (False,)),
     RefusedKey(
         "client.dns.lookup",
         "every address of a name is tried; canonical names matter only to Kerberos, which is not"

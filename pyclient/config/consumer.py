@@ -17,6 +17,7 @@ from pyclient.config.definition import (
     not_empty,
     one_of,
 )
+from pyclient.config.metrics import METRICS_REFUSED
 from pyclient.serialization import deserializer
 
 log = logging.getLogger(__name__)
@@ -213,12 +214,13 @@ DEFINITION = ConfigDefinition(
     ),
     (
         *COMMON_REFUSED,
+        *METRICS_REFUSED,
         RefusedKey("client.rack", "reading from followers is not there yet", ("", None)),
         RefusedKey("group.protocol", _KIP_848, ("classic",)),
         RefusedKey("group.remote.assignor", _KIP_848),
         RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
         RefusedKey("legacy.iterator", "there is one iterator", (False,)),
-        RefusedKey("metric.group.prefix", "metrics are not there yet", ("consumer",)),
+        RefusedKey("metric.group.prefix", "groups have Kafka's names", ("consumer",)),
     ),
 )
 

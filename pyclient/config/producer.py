@@ -16,6 +16,7 @@ from pyclient.config.definition import (
     contradiction,
     one_of,
 )
+from pyclient.config.metrics import METRICS_KEYS
 from pyclient.serialization import serializer
 
 log = logging.getLogger(__name__)
@@ -200,12 +201,18 @@ DEFINITION = ConfigDefinition(
             None,
             "Let the broker create a topic that send() names and nobody has created.",
         ),
+        *METRICS_KEYS,
     ),
     (
         *COMMON_REFUSED,
         RefusedKey("transactional.id", _TRANSACTIONS),
         RefusedKey("transaction.timeout.ms", _TRANSACTIONS, (60_000,)),
         RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
+        RefusedKey(
+            "default.api.timeout.ms",
+            "max.block.ms and delivery.timeout.ms bound the calls without a timeout",
+            (60_000,),
+        ),
         RefusedKey("partitioner.ignore.keys", _PARTITIONING, (False,)),
         RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
         RefusedKey("partitioner.availability.timeout.ms", _PARTITIONING, (0,)),

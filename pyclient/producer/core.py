@@ -17,7 +17,7 @@ from pyclient.errors import KafkaTimeoutError
 from pyclient.net import lifetime
 from pyclient.net.engine import Engine
 from pyclient.producer.buffer_pool import BufferPool
-from pyclient.producer.metrics import ProducerMetrics
+from pyclient.producer.metrics import producer_metrics
 from pyclient.producer.outcomes import BatchOutcomes, RetryRules
 from pyclient.producer.producer_batch import BuilderFactory
 from pyclient.producer.producer_id import ProducerIdManager
@@ -84,7 +84,7 @@ class ProducerCore:
             engine,
             new_builder,
         )
-        self.metrics = ProducerMetrics(engine.clock, self.pool)
+        self.metrics = producer_metrics(config, engine.clock, self.pool)
         self._add_managers(config, batch_size, new_builder)
         engine.metadata.add_listener(self.accumulator.update_metadata)
         engine.on_unusable(self._note_unusable)

@@ -6,12 +6,14 @@ maxima are about the last 30 to 60 s, as in Kafka, and are worked out when someb
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
-from pyclient.metrics import WindowedTotals
+from pyclient.metrics import DEFAULT_WINDOWS, KafkaMetric, MetricName, SampleWindows, WindowedTotals
 
 if TYPE_CHECKING:
     from pyclient.clock import Clock
+    from pyclient.config.definition import Config
     from pyclient.producer.buffer_pool import BufferPool
     from pyclient.producer.producer_batch import ProducerBatch
 
@@ -33,10 +35,12 @@ _AVERAGES: Final = {
     "record-queue-time-avg": ("queue_ms", "batches"),
     "record-size-avg": ("raw_bytes", "records"),
     "records-per-request-avg": ("records", "requests"),
+    "produce-throttle-time-avg": ("throttle_ms", "responses"),
     "request-latency-avg": ("request_ms", "responses"),
 }
 _MAXIMA: Final = {
     "batch-size-max": "batch_bytes",
+    "produce-throttle-time-max": "throttle_ms",
     "record-queue-time-max": "queue_ms",
     "request-latency-max": "request_ms",
 }
@@ -48,10 +52,12 @@ _TOTALS: Final = sorted(
 class ProducerMetrics:
     """What the sender counts, and what `KafkaProducer.metrics` shows."""
 
-    def __init__(self, clock: Clock, pool: BufferPool) -> None:
+    def __init__(
+        self, clock: Clock, pool: BufferPool, windows: SampleWindows = DEFAULT_WINDOWS
+    ) -> None:
         self._clock = clock
         self._pool = pool
-        self._window = WindowedTotals(_TOTALS, clock.monotonic_ms())
+        self._window = WindowedTotals(_TOTALS, clock.monotonic_ms(), windows)
         self._in_flight = 0
 
     # The I/O thread.
@@ -81,12 +87,14 @@ class ProducerMetrics:
         totals["requests"] += 1
         self._in_flight += 1
 
-    def request_done(self, latency_ms: float) -> None:
-        """A Produce request is over."""
+    def request_done(self, latency_ms: float, throttle_ms: float = 0) -> None:
+        """A Produce request is over; the broker held its answer back for `throttle_ms`."""
         totals = self._window.totals
         totals["responses"] += 1
         totals["request_ms"] += latency_ms
+        totals["throttle_ms"] += throttle_ms
         self._window.maximum("request_ms", latency_ms)
+        self._window.maximum("throttle_ms", throttle_ms)
         self._in_flight -= 1
 
     def batch_retried(self, batch: ProducerBatch) -> None:
@@ -121,9 +129,57 @@ class ProducerMetrics:
         figures["buffer-available-bytes"] = self._pool.available
         figures["waiting-threads"] = self._pool.waiting_count
         figures["bufferpool-wait-ratio"] = window.rate("waited_ms", now_ms) / 1000
+        figures["bufferpool-wait-time-ns-total"] = window.totals["waited_ms"] * 1e6
         return {GROUP: figures}
+
+    def metrics(self, client_id: str) -> dict[MetricName, KafkaMetric]:
+        """Every figure as an object of its own, as kafka-python's reporters expect them."""
+        tags = {"client-id": client_id}
+        names = [
+            MetricName(name, group, tags)
+            for group, figures in self.snapshot().items()
+            for name in figures
+        ]
+        return {name: KafkaMetric(name, self._read) for name in names}
+
+    def _read(self, name: MetricName) -> float:
+        return self.snapshot()[name.group][name.name]
 
     def _read_pool(self) -> None:
         """The pool keeps its own totals, under its lock."""
         self._window.totals["waited_ms"] = self._pool.waited_ms
         self._window.totals["exhausted"] = self._pool.exhausted_count
+
+
+class NoMetrics(ProducerMetrics):
+    """What a producer with `metrics.enabled=False` has: nothing is counted."""
+
+    def roll(self, now_ms: float) -> float:  # noqa: ARG002
+        """Never again."""
+        return math.inf
+
+    def request_sent(self, batches: list[ProducerBatch], now_ms: float) -> None:
+        """Not counted."""
+
+    def request_done(self, latency_ms: float, throttle_ms: float = 0) -> None:
+        """Not counted."""
+
+    def batch_retried(self, batch: ProducerBatch) -> None:
+        """Not counted."""
+
+    def batch_failed(self, batch: ProducerBatch) -> None:
+        """Not counted."""
+
+    def batch_split(self) -> None:
+        """Not counted."""
+
+    def snapshot(self) -> dict[str, dict[str, float]]:
+        """Nothing."""
+        return {}
+
+
+def producer_metrics(config: Config, clock: Clock, pool: BufferPool) -> ProducerMetrics:
+    """The figures that the configuration asks for."""
+    windows = SampleWindows(config["metrics.num.samples"], config["metrics.sample.window.ms"])
+    kind = ProducerMetrics if config["metrics.enabled"] else NoMetrics
+    return kind(clock, pool, windows)

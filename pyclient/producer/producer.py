@@ -6,10 +6,12 @@ import itertools
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
-from pyclient import _twin, interceptors
+from pyclient import _twin
+from pyclient.config import plugins
 from pyclient.config import producer as producer_config
+from pyclient.metrics import KafkaMetric, MetricName, Reporters
 from pyclient.producer.core import ProducerCore
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.interceptors import ProducerInterceptors
@@ -53,13 +55,13 @@ class KafkaProducer:
         self._serializers: tuple[Any, ...] = (config["key.serializer"], config["value.serializer"])
         self._max_block_ms: int = config["max.block.ms"]
         client_id = config["client.id"] or f"pyclient-producer-{next(_client_ids)}"
-        self._interceptors: ProducerInterceptors | None = None
-        if config["interceptor.classes"]:
-            configs = {**config, "client.id": client_id}
-            self._interceptors = ProducerInterceptors(
-                interceptors.create(config["interceptor.classes"], configs)
-            )
+        configs = {**config, "client.id": client_id}
+        reporters = config["metric.reporters"] if config["metrics.enabled"] else None
+        reporters = plugins.create("metric.reporters", reporters, configs)
+        made = plugins.create("interceptor.classes", config["interceptor.classes"], configs)
+        self._interceptors = ProducerInterceptors(made) if made else None
         self._core = ProducerCore(config, client_id, environment)
+        self._reporters = Reporters(reporters, self._core.metrics.metrics(client_id).values())
         self._send = self._choose_send(config)
         if type(self).send is _SEND:
             # One call less for each record. It hides the method, so not where that is another.
@@ -150,6 +152,7 @@ class KafkaProducer:
     def _close_plugins(self) -> None:
         if self._interceptors is not None:
             self._interceptors.close()
+        self._reporters.close()
         for one in self._serializers:
             close = getattr(one, "close", None)
             if callable(close):
@@ -168,9 +171,18 @@ class KafkaProducer:
         engine.check_may_wait("partitions_for()")
         return set(range(len(engine.metadata.wait_for_topic(topic, self._max_block_ms).partitions)))
 
-    def metrics(self) -> dict[str, dict[str, float]]:
-        """The producer's figures, by group and Kafka's name."""
-        return self._core.metrics.snapshot()
+    @overload
+    def metrics(self, raw: Literal[False] = False) -> dict[str, dict[str, float]]: ...
+
+    @overload
+    def metrics(self, raw: Literal[True]) -> dict[MetricName, KafkaMetric]: ...
+
+    def metrics(
+        self, raw: bool = False
+    ) -> dict[str, dict[str, float]] | dict[MetricName, KafkaMetric]:
+        """The producer's figures, by group and Kafka's name; `raw` gives an object for each."""
+        metrics = self._core.metrics
+        return metrics.metrics(self._core.client_id) if raw else metrics.snapshot()
 
     def bootstrap_connected(self) -> bool:
         """Whether a broker has answered so far."""

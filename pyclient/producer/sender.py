@@ -162,7 +162,8 @@ class Sender:
         now_ms: float,
     ) -> None:
         self._in_flight[node] -= 1
-        self._metrics.request_done(now_ms - sent_ms)
+        throttle_ms = outcome.throttle_time_ms if isinstance(outcome, ProduceResponse) else 0
+        self._metrics.request_done(now_ms - sent_ms, throttle_ms)
         self._accumulator.take_off_wire(batches)
         if isinstance(outcome, KafkaError):
             self._outcomes.no_answer(batches, outcome, now_ms)

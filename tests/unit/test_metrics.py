@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from pyclient.metrics import WINDOW_MS, WindowedTotals
+from pyclient.metrics import DEFAULT_WINDOWS, MetricName, SampleWindows, WindowedTotals
+
+WINDOW_MS = DEFAULT_WINDOWS.length_ms
 
 
 @pytest.fixture
@@ -50,3 +52,21 @@ def test_the_largest_value_is_forgotten_with_its_window(window):
     assert window.largest("bytes") == 7
     window.roll(2 * WINDOW_MS)
     assert window.largest("bytes") == 6
+
+
+def test_number_and_length_of_the_windows_can_be_chosen():
+    window = WindowedTotals(["records"], now_ms=0, windows=SampleWindows(3, 1_000))
+    window.totals["records"] += 60
+    for end in (1, 2):
+        window.roll(end * 1_000)
+    assert window.rate("records", now_ms=2_500) == 60 / 2.5
+    window.roll(3_000)
+    assert window.rate("records", now_ms=3_000) == 0
+
+
+def test_equal_names_are_equal_keys():
+    one, same = (MetricName("byte-rate", "g", {"client-id": "c"}) for _ in range(2))
+    other = MetricName("byte-rate", "g", {"client-id": "d"})
+    assert {one: 1}[same] == 1
+    assert one != other
+    assert "byte-rate" in repr(one)

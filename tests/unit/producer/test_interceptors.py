@@ -198,7 +198,9 @@ def test_classes_and_names_of_classes_are_made_and_configured(log, new_producer,
 @pytest.mark.parametrize("given", ["NoModule", "no.such.module.Class", f"{__name__}.NoClass"])
 def test_a_class_that_cannot_be_found_is_a_configuration_error(log, new_producer, given):
     spy = Spy()
-    with pytest.raises(KafkaConfigurationError, match=f"interceptor '{given}' cannot be used"):
+    with pytest.raises(
+        KafkaConfigurationError, match=f"interceptor.classes: '{given}' cannot be used"
+    ):
         new_producer(interceptors=[spy, given])
     assert spy.calls == ["configure", "close"]
 

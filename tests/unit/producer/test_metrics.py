@@ -3,8 +3,13 @@
 import math
 
 import pytest
+from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
-from pyclient.errors import BufferExhaustedError, TopicAuthorizationError
+from pyclient.errors import (
+    BufferExhaustedError,
+    NotLeaderOrFollowerError,
+    TopicAuthorizationError,
+)
 from tests.support.sender_world import SenderWorld
 
 
@@ -73,3 +78,116 @@ def test_rates_are_about_the_last_minute():
         world.poll()
     assert figures(world)["record-send-rate"] == 0
     assert figures(world)["record-send-total"] == 1
+
+
+def test_a_broker_that_throttles_is_seen():
+    world = SenderWorld(linger_ms=0)
+    world.metrics.request_done(20, throttle_ms=15)
+    world.metrics.request_done(20, throttle_ms=5)
+    shown = figures(world)
+    assert (shown["produce-throttle-time-avg"], shown["produce-throttle-time-max"]) == (10, 15)
+
+
+class Reporter:
+    """Remembers what it is told."""
+
+    def __init__(self):
+        self.told = []
+        self.metrics = {}
+
+    def configure(self, configs):
+        self.told.append(("configure", configs["client.id"]))
+
+    def init(self, metrics):
+        self.told.append(("init", metrics))
+
+    def metric_change(self, metric):
+        self.metrics[metric.metric_name.name] = metric
+
+    def metric_removal(self, metric):
+        del self.metrics[metric.metric_name.name]
+
+    def close(self):
+        self.told.append(("close", None))
+
+
+class TestReporters:
+    def test_they_are_told_of_every_figure_and_can_read_it_at_any_time(self, log, new_producer):
+        reporter = Reporter()
+        producer = new_producer(metric_reporters=[reporter], client_id="till-3")
+        assert reporter.metrics.keys() == producer.metrics()["producer-metrics"].keys()
+        sent = reporter.metrics["record-send-total"]
+        assert sent.metric_name.tags == {"client-id": "till-3"}
+        assert sent.value() == 0
+        producer.send("orders", b"v").get(5)
+        assert sent.value() == 1
+        producer.close()
+        assert reporter.told == [("configure", "till-3"), ("init", []), ("close", None)]
+        assert reporter.metrics == {}
+
+    def test_a_class_of_kafka_pythons_interface_works_too(self, log, new_producer):
+        made = []
+
+        class Theirs(AbstractMetricsReporter):
+            def __init__(self):
+                self.names = []
+                made.append(self)
+
+            def init(self, metrics):
+                pass
+
+            def metric_change(self, metric):
+                self.names.append(metric.metric_name.name)
+
+            def metric_removal(self, metric):
+                pass
+
+            def configure(self, configs):
+                pass
+
+            def close(self):
+                pass
+
+        new_producer(metric_reporters=[Theirs])
+        assert "record-send-rate" in made[0].names
+
+    def test_what_they_raise_is_logged_and_harms_nobody(self, log, new_producer, caplog):
+        class Clumsy:
+            def metric_change(self, metric):
+                raise RuntimeError("broke")
+
+        good = Reporter()
+        producer = new_producer(metric_reporters=[Clumsy(), good])
+        producer.send("orders", b"v").get(5)
+        assert "failed in metric_change()" in caplog.text
+        assert good.metrics
+
+
+def test_raw_figures_are_objects_by_name(log, producer):
+    producer.send("orders", b"v").get(5)
+    (total,) = (
+        metric
+        for name, metric in producer.metrics(raw=True).items()
+        if (name.group, name.name) == ("producer-metrics", "record-send-total")
+    )
+    assert total.value() == 1
+
+
+def test_without_metrics_nothing_is_kept_or_told(network, log, new_producer):
+    reporter = Reporter()
+    producer = new_producer(metrics_enabled=False, metric_reporters=[reporter])
+    log.script.append(NotLeaderOrFollowerError.code)
+    producer.send("orders", b"v").get(5)
+    log.script.append(TopicAuthorizationError.code)
+    assert producer.send("orders", b"v").exception is None
+    producer.flush()
+    assert producer.metrics() == producer.metrics(raw=True) == {}
+    assert (reporter.told, reporter.metrics) == ([], {})
+
+
+def test_the_windows_are_those_of_the_options(network, log, new_producer):
+    producer = new_producer(metrics_num_samples=3, metrics_sample_window_ms=1_000)
+    producer.send("orders", b"v").get(5)
+    assert producer.metrics()["producer-metrics"]["record-send-rate"] > 0
+    network.run_for(4_000)
+    assert producer.metrics()["producer-metrics"]["record-send-rate"] == 0
