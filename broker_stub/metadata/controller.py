@@ -82,6 +82,11 @@ class Controller:
         self._busy = False
         self._failure: KafkaStorageError | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a change is under way: a crash now may keep it or not, but nothing else."""
+        return self._busy
+
     def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
         """Tell the cluster that this broker serves, and where; it leads what it alone has.
 

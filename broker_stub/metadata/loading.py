@@ -27,6 +27,10 @@ def load_image(image: ClusterImage, log: MetadataLog) -> None:
         CorruptRecordError: a change is about something that is not there.
         KafkaStorageError: a part of the log is missing.
     """
+    if not log.is_empty:
+        # What was written when a process was killed is there, but perhaps not on the disk yet;
+        # and nobody may see what a power cut could still take back.
+        log.sync()
     skipped: set[str] = set()
     for offset, record in log.replay():
         if not image.knows(record):

@@ -1,24 +1,29 @@
-"""A history of the admin client: several programs create, grow, delete and look at topics.
+"""A history of the admin client: several programs create, grow, configure and delete topics.
 
 Under all that can go wrong; afterwards `TopicChecker` judges.
 """
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from broker_stub.testing.simulation import Simulation
-from pyclient.admin import KafkaAdminClient, NewTopic
-from pyclient.errors import KafkaError, NoBrokersAvailable
-from tests.simulation.topic_checker import MARK, Call, TopicChecker
+from pyclient.admin import ConfigResource, KafkaAdminClient, NewTopic
+from pyclient.errors import KafkaError, NoBrokersAvailable, for_code
+from tests.simulation.topic_checker import COMPACT, MARK, POLICY, Call, TopicChecker
+from tests.simulation.topic_lives import PAIR
 
 PROGRAMS = 3
-CALLS = 12
+CALLS = 16
 NAMES = ("orders", "payments", "returns")
 TIMEOUT_MS = 8_000
 # A call's last wait allows for a loop that is held up; then threads hesitate.
 MARGIN_MS = 1_000
-KINDS = ("create", "create", "create", "delete", "delete", "grow", "grow", "describe")
+KINDS = (
+    *("create", "create", "create", "delete", "delete", "grow", "grow", "describe"),
+    *("alter", "alter", "replace", "reset", "append", "subtract", "inspect"),
+)
 # Longer than any message is under way: what was given up long ago may still happen until then.
 SETTLED_MS = 120_000
 
@@ -89,9 +94,37 @@ def perform(admin: KafkaAdminClient, call: Call) -> None:
         admin.delete_topics([call.name], timeout_ms=call.timeout_ms)
     elif call.kind == "grow":
         admin.create_partitions({call.name: call.partitions}, timeout_ms=call.timeout_ms)
-    else:
+    elif call.kind == "describe":
         (described,) = admin.describe_topics([call.name])
         call.seen = len(described["partitions"]) or None
+    elif call.kind == "inspect":
+        found = admin.describe_configs([ConfigResource("topic", call.name)])
+        entries = found["topic"][call.name]
+        call.seen = {key: entry["value"] for key, entry in entries.items()}
+    else:
+        alter(admin, call)
+
+
+def alter(admin: KafkaAdminClient, call: Call) -> None:
+    """Make a call that changes the topic's configuration.
+
+    Raises:
+        KafkaError: what the result says instead of `OK`.
+    """
+    if call.kind == "reset":
+        results = admin.reset_configs([ConfigResource("topic", call.name, PAIR)])
+    elif call.kind in ("append", "subtract"):
+        change = {POLICY: (call.kind, COMPACT)}
+        results = admin.alter_configs([ConfigResource("topic", call.name, change)])
+    else:
+        resource = ConfigResource("topic", call.name, dict.fromkeys(PAIR, call.mark))
+        incremental = False if call.kind == "replace" else None
+        results = admin.alter_configs([resource], incremental=incremental)
+    result = results["topic"][call.name]
+    if result != "OK":
+        code = re.search(r", error (-?\d+)\)$", result)
+        assert code is not None, result
+        raise for_code(int(code[1]))(result)
 
 
 def check_nothing_is_forgotten(world: Simulation, checker: TopicChecker) -> None:
@@ -101,5 +134,5 @@ def check_nothing_is_forgotten(world: Simulation, checker: TopicChecker) -> None
     world.broker.start()
     assert checker.state() == before
     logs = {(key.topic, key.partition) for key in world.broker.node.logs.logs()}
-    known = {(name, index) for name, count in before.items() for index in range(count)}
+    known = {(name, index) for name, topic in before.items() for index in range(topic.partitions)}
     assert {key for key in logs if not key[0].startswith("__")} <= known

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from broker_stub.metadata import config_changes
+from broker_stub.metadata.log import MetadataLog
 from broker_stub.testing.simulation import explore
 from pyclient.admin.requests import AdminRequests
 from pyclient.admin.results import Outcome
@@ -31,6 +33,25 @@ def test_the_check_finds_retries_that_are_taken_for_success(
 ) -> None:
     take_retries_for_success(monkeypatch.setattr)
     with pytest.raises(AssertionError, match="did not happen"):
+        explore(admin_history, range(200))
+
+
+def test_the_check_finds_changes_that_a_power_loss_takes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(MetadataLog, "sync", lambda _log: None)
+    with pytest.raises(AssertionError, match="nothing was under way|is back from the dead"):
+        explore(admin_history, range(200))
+
+
+def test_the_check_finds_changes_by_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_change = config_changes.plan_change
+
+    def first_half(*arguments: Any) -> list[Message]:
+        return plan_change(*arguments)[:1]
+
+    monkeypatch.setattr(config_changes, "plan_change", first_half)
+    with pytest.raises(AssertionError, match=r"segment\.ms|flush\.ms"):
         explore(admin_history, range(200))
 
 

@@ -50,6 +50,7 @@ _BEFORE: Final[Mapping[int, _Errors]] = {
     19: _CONTROLLER,  # CreateTopics
     20: _CONTROLLER,  # DeleteTopics
     22: _LOADING,  # InitProducerId
+    33: _CONTROLLER,  # AlterConfigs
     37: _CONTROLLER,  # CreatePartitions
     44: _CONTROLLER,  # IncrementalAlterConfigs
 }
@@ -59,6 +60,7 @@ _AFTER: Final[Mapping[int, _Errors]] = {
     8: (RequestTimedOutError,),
     19: (RequestTimedOutError,),
     20: (RequestTimedOutError,),
+    33: (RequestTimedOutError,),
     37: (RequestTimedOutError,),
     44: (RequestTimedOutError,),
 }
