@@ -3,6 +3,7 @@
 Answers when the topics are in the metadata log and visible to everybody. Counts of -1 mean the
 broker's defaults (4+ by the protocol; accepted always), a list of assignments takes their place.
 `validate_only` checks and creates nothing. A name twice in one request: INVALID_REQUEST for it.
+More than 10,000 partitions in one request: POLICY_VIOLATION for all of it, as in Kafka.
 From version 5 on the topic's configuration comes back, from 7 on its id.
 """
 
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker_stub.config_entries import topic_entries
 from broker_stub.handlers._errors import message_of
-from broker_stub.metadata.topics import NewTopic, PlannedTopic
+from broker_stub.metadata.topics import NewTopic, PlannedTopic, check_new_partitions
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError, InvalidRequestError
 from pyclient.protocol.messages.create_topics import (
@@ -34,6 +35,9 @@ def handle(
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[CreateTopicsResponse]:
     """Create the topics."""
+    check_new_partitions(
+        sum(max(0, topic.num_partitions) + len(topic.assignments) for topic in request.topics)
+    )
     times = Counter(topic.name for topic in request.topics)
     once = [topic for topic in request.topics if times[topic.name] == 1]
     repeated = [

@@ -16,6 +16,7 @@ from pyclient.error_codes import (
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     InvalidTopicError,
+    PolicyViolationError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -26,8 +27,8 @@ from pyclient.protocol.schema import Message
 _NAME_LENGTH_MAX: Final = 249  # a folder is named after it, with a partition's number behind
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _DEFAULT: Final = -1
-# More would take minutes to make, and is a typing mistake in all likelihood.
-_PARTITIONS_MAX: Final = 100_000
+# Kafka's own bound on what one request may ask for: a change is one batch of the metadata log.
+NEW_PARTITIONS_MAX: Final = 10_000
 
 
 class NewTopic(NamedTuple):
@@ -153,8 +154,8 @@ def plan_partitions(
         raise InvalidPartitionsError(
             f"the topic {topic.name!r} has {count} partition(s): {wanted.total} would be no more"
         )
-    _check_partition_count(wanted.total)
     new = wanted.total - count
+    check_new_partitions(new)
     factor = len(topic.partitions[0].replicas)
     if wanted.assignments is None:
         return place(sorted(image.brokers), new, factor, start)
@@ -177,7 +178,8 @@ def _placed(
     partitions = topic.partitions
     if partitions == _DEFAULT:
         partitions = config["num.partitions"]
-    _check_partition_count(partitions)
+    if partitions < 1:
+        raise InvalidPartitionsError(f"a topic can't have {partitions} partitions")
     factor = topic.replication_factor
     if factor == _DEFAULT:
         factor = config["default.replication.factor"]
@@ -193,9 +195,16 @@ def _assigned(topic: NewTopic, image: ClusterImage) -> list[tuple[int, ...]]:
     return _check_replicas(replicas, len(replicas[0]), image)
 
 
-def _check_partition_count(count: int) -> None:
-    if not 0 < count <= _PARTITIONS_MAX:
-        raise InvalidPartitionsError(f"{count} partitions: 1 to {_PARTITIONS_MAX} are allowed")
+def check_new_partitions(count: int) -> None:
+    """Refuse what is too much for one request.
+
+    Raises:
+        PolicyViolationError: there are too many partitions to make.
+    """
+    if count > NEW_PARTITIONS_MAX:
+        raise PolicyViolationError(
+            f"{count} new partitions in one request: at most {NEW_PARTITIONS_MAX} can be made"
+        )
 
 
 def _check_replicas(

@@ -1,76 +1,21 @@
-"""Mutated requests to the broker's core: an answer, an error or a hang-up, and it serves on."""
+"""Mutated requests to the broker: an answer, an error or a hang-up, and it serves on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from broker_stub import diagnostics
-from broker_stub.handlers import SERVED
 from broker_stub.request import Parked
-from pyclient.protocol.frame import LENGTH, request_frame
-from pyclient.protocol.header import RequestHeader, request_header_version
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
-from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from pyclient.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from pyclient.protocol.registry import API_NAMES, request_class
-from pyclient.protocol.schema import Message
+from tests.fuzz.bad_peers import serve_bad_peers
 from tests.fuzz.mutator import SEED, Mutator, input_count
-from tests.golden.loader import golden_lines
-from tests.support.node_harness import NodeHarness, batch, produce_request
+from tests.fuzz.requests import corpus
+from tests.support.node_harness import NodeHarness
 
 PARKED_MAX = 50
-
-
-def golden_requests() -> list[bytes]:
-    """Apache Kafka's bytes of every request that is served, in every version."""
-    keys = {f"{API_NAMES[key]}Request": key for key in SERVED}
-    frames = []
-    for line in golden_lines("messages.jsonl.gz"):
-        api_key = keys.get(line["message"])
-        if api_key is None:
-            continue
-        header = RequestHeader(
-            request_api_key=api_key,
-            request_api_version=line["version"],
-            correlation_id=1,
-            client_id="fuzz",
-        )
-        version = request_header_version(request_class(api_key), line["version"])
-        frames.append(header.encode_bytes(version) + bytes.fromhex(line["hex"]))
-    return frames
-
-
-def sensible_requests() -> list[bytes]:
-    """Requests that do something here: a topic that exists, batches that are right."""
-    fetch = FetchRequest(
-        max_wait_ms=10,
-        topics=[
-            FetchTopic(
-                topic="orders", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)]
-            )
-        ],
-    )
-    offsets = ListOffsetsRequest(
-        replica_id=-1,
-        topics=[ListOffsetsTopic(name="orders", partitions=[ListOffsetsPartition(timestamp=5)])],
-    )
-    numbered = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-    asked: list[tuple[Message, int]] = [
-        *((produce_request("orders", batch(b"a", b"b")), version) for version in (3, 9, 12)),
-        *((produce_request("orders", batch(b"a", **numbered)), version) for version in (3, 9)),
-        *((fetch, version) for version in (4, 7, 11, 12)),
-        *((offsets, version) for version in (1, 5, 10)),
-    ]
-    return [
-        b"".join(request_frame(request, version, 1, "fuzz"))[LENGTH.size :]  # type: ignore[arg-type]
-        for request, version in asked
-    ]
 
 
 @pytest.mark.fuzz
@@ -85,13 +30,12 @@ def test_mutated_requests_are_answered_or_hung_up_on(
     monkeypatch.setattr(diagnostics, "warn", lambda *_: None)
     harness = NodeHarness(tmp_path, auto_create_topics_enable=False)
     harness.create_topic("orders")
-    golden, sensible = golden_requests(), sensible_requests()
-    corpus = golden + sensible * (len(golden) // len(sensible))
+    originals = corpus()
     mutator = Mutator(SEED)
     parked: list[Parked] = []
     answered = 0
-    for index in mutator.inputs(len(corpus), input_count(10_000)):
-        mutated = mutator.mutate(corpus[index], corpus)
+    for index in mutator.inputs(len(originals), input_count(10_000)):
+        mutated = mutator.mutate(originals[index], originals)
         reply = harness.node.handle(memoryview(bytearray(mutated)), harness.connection)
         if isinstance(reply, Parked):
             parked.append(reply)
@@ -106,3 +50,17 @@ def test_mutated_requests_are_answered_or_hung_up_on(
         one.abandon()
     assert len(harness.node.purgatory) == 0
     harness.node.close()
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(0)
+def test_others_are_served_in_constant_memory_while_bad_peers_come_and_go(tmp_path: Path) -> None:
+    served = serve_bad_peers(tmp_path, input_count(10_000))
+    print(f"\nFUZZ_SEED={SEED}: {served}")
+    assert served.answered > 0
+    assert served.hung_up_on > 0
+
+
+@pytest.mark.soak
+def test_soak_fuzz_of_a_serving_broker(tmp_path: Path, soak_is_over: Callable[[], bool]) -> None:
+    print(f"\nFUZZ_SEED={SEED}: {serve_bad_peers(tmp_path, input_count(100_000), soak_is_over)}")

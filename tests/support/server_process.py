@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,6 +22,7 @@ class ServerProcess:
         self._arguments = [str(argument) for argument in arguments]
         self._wrapper = wrapper
         self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[bytes] | None = None
         self.port = 0
 
     @property
@@ -35,20 +37,29 @@ class ServerProcess:
     def start(self) -> Self:
         """Start, on the same port as before, and return once it serves."""
         command = [*self._wrapper, sys.executable, "-m", "broker_stub", "--port", str(self.port)]
+        # A file: nobody reads it while the broker runs, and a pipe that is full would stop it.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as this
         self._process = subprocess.Popen(
             [*command, *self._arguments],
             cwd=ROOT,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         found = re.fullmatch(r"broker_stub listening on 127\.0\.0\.1:(\d+)\n", line)
         if found is None:
-            raise AssertionError(line or self._process.communicate()[1])
+            self._process.wait(30)
+            raise AssertionError(line or self.errors())
         self.port = int(found[1])
         return self
+
+    def errors(self) -> str:
+        """What the last life has written to standard error so far."""
+        assert self._errors is not None
+        self._errors.seek(0)
+        return self._errors.read().decode()
 
     def signal(self, number: int) -> int:
         """Send a signal, and wait for the end; the exit code."""
