@@ -209,6 +209,11 @@ DEFINITION = ConfigDefinition(
         RefusedKey("transaction.timeout.ms", _TRANSACTIONS, (60_000,)),
         RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
         RefusedKey(
+            "bootstrap.topics.filter",
+            "the first request asks for no topic at all",
+            (None, set(), [], ()),
+        ),
+        RefusedKey(
             "default.api.timeout.ms",
             "max.block.ms and delivery.timeout.ms bound the calls without a timeout",
             (60_000,),
