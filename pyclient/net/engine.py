@@ -144,7 +144,7 @@ class Engine:
         except KafkaTimeoutError:
             troubles = self.network.troubles(self.clock.monotonic_ms())
             hosts = ", ".join(address_text(*one) for one in self._bootstrap)
-            reasons = "\n  ".join(troubles) or "no answer yet"
+            reasons = "\n  ".join(troubles) or str(self.metadata.failure or "no answer yet")
             in_time = "" if self.network.is_refused_everywhere() else f" within {timeout_ms:.0f} ms"
             raise NoBrokersAvailable(
                 f"none of the bootstrap servers ({hosts}) could be used{in_time}:\n  {reasons}"

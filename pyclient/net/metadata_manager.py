@@ -44,6 +44,7 @@ class MetadataManager:
 
     Attributes:
         snapshot: what is known now. Any thread may read it.
+        failure: why the last request for more failed, if it did. Any thread may read it.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class MetadataManager:
         rebootstrap_trigger_ms: float = math.inf,
     ) -> None:
         self.snapshot = ClusterMetadata()
+        self.failure: KafkaError | None = None
         self._network = network
         self._io_thread = io_thread
         self._clock = clock
@@ -171,7 +173,7 @@ class MetadataManager:
 
     def _troubles(self) -> str:
         troubles = self._network.troubles(self._clock.monotonic_ms())
-        return "; ".join(troubles) or "no broker has answered yet"
+        return "; ".join(troubles) or str(self.failure or "no broker has answered yet")
 
     # On the I/O thread
 
@@ -231,6 +233,7 @@ class MetadataManager:
             error: KafkaError | None = outcome
         else:
             error = self._take_in(outcome, partial, now_ms)
+        self.failure = error
         if error is not None:
             logger.warning("Metadata could not be updated: %s", error)
             self._wanted = self._wanted or not partial

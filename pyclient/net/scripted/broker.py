@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias, TypeVar, cast
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
+from pyclient.net.scripted.traffic import Traffic
 from pyclient.net.scripted.transport import ScriptedTransport
 from pyclient.protocol.frame import response_frame
 from pyclient.protocol.header import RequestHeader, request_header_version
@@ -27,6 +29,19 @@ DISCONNECT: Final = _Hangup()
 Answer: TypeAlias = Message | bytes | _Hangup | None
 Handler: TypeAlias = Callable[[Message, int], Answer]
 Request = TypeVar("Request", bound=Message)
+# Changes a response on its way out: the request that it answers, and its bytes with their length.
+# None swallows it.
+Tamper: TypeAlias = Callable[[Message, bytes], bytes | None]
+
+
+class BrokersEnd(Protocol):
+    """A connection as the broker sees it."""
+
+    def answer(self, data: bytes) -> None:
+        """Put bytes on their way to the client."""
+
+    def fail(self, error: Exception) -> None:
+        """Break the connection; the client sees this error."""
 
 
 class ScriptedBroker:
@@ -35,6 +50,8 @@ class ScriptedBroker:
     Attributes:
         holds_writes: the socket is full: nothing that a client writes leaves it.
         versions: what it says it serves: (lowest, highest) by API key.
+        traffic: the bytes of every connection there ever was, oldest first.
+        tamper: changes what it sends, if there is one.
     """
 
     def __init__(self, node_id: int, host: str, port: int) -> None:
@@ -48,6 +65,9 @@ class ScriptedBroker:
         }
         self.connections: list[ScriptedTransport] = []
         self.attempts = 0
+        self.traffic: list[Traffic] = []
+        self.tamper: Tamper | None = None
+        self._cuts: dict[int, tuple[float, float]] = {}
         self._refuses: OSError | None = None
         self._silent = False
         self._handlers: dict[type[Message], Handler] = {}
@@ -85,6 +105,12 @@ class ScriptedBroker:
         self._refuses = None
         self._silent = False
 
+    def cut_connection(
+        self, number: int, *, received_max: float = math.inf, sent_max: float = math.inf
+    ) -> None:
+        """Hang up on one connection, counted from 0, after so many bytes either way."""
+        self._cuts[number] = (received_max, sent_max)
+
     def cut(self) -> None:
         """Break all connections."""
         for connection in self.connections:
@@ -98,6 +124,11 @@ class ScriptedBroker:
 
     # The network's side
 
+    def new_traffic(self) -> Traffic:
+        """A connection is there."""
+        self.traffic.append(Traffic(*self._cuts.get(len(self.traffic), ())))
+        return self.traffic[-1]
+
     def advance_connection(self, transport: ScriptedTransport) -> bool:
         """Let an attempt to connect come to its end; whether it did."""
         if self._silent:
@@ -107,10 +138,11 @@ class ScriptedBroker:
             transport.error = self._refuses
         else:
             transport.connected = True
+            transport.traffic = self.new_traffic()
             self.connections.append(transport)
         return True
 
-    def serve(self, transport: ScriptedTransport, frame: bytes) -> None:
+    def serve(self, transport: BrokersEnd, frame: bytes) -> None:
         """Take a request and send what the script says."""
         api_key = int.from_bytes(frame[0:2], "big")
         version = int.from_bytes(frame[2:4], "big")
@@ -128,7 +160,11 @@ class ScriptedBroker:
             transport.answer(answer)
         elif answer is not None:
             parts = response_frame(answer, version, header.correlation_id)
-            transport.answer(b"".join(cast(list[bytes], parts)))
+            data: bytes | None = b"".join(cast(list[bytes], parts))
+            if self.tamper is not None:
+                data = self.tamper(request, cast(bytes, data))
+            if data is not None:
+                transport.answer(data)
 
     def api_versions(self, _request: Message, _version: int) -> ApiVersionsResponse:
         """What it serves."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyclient.errors import InvalidReceiveError
 from pyclient.net.frame_reader import FrameReader
+from pyclient.net.scripted.traffic import Traffic
 from pyclient.protocol.primitives import Part
 
 if TYPE_CHECKING:
@@ -34,10 +35,12 @@ class ScriptedTransport:
         self.owner = owner
         self.broker = broker
         self.is_closed = False
+        self.traffic = Traffic()
         self._poller = poller
         self._incoming: deque[bytes] = deque()  # on their way to the client
         self._queued: list[bytes] = []
         self._parts_queued = 0
+        self._half_request = b""
         self._reader = FrameReader(limit_bytes)
 
     def send(self, parts: Sequence[Part]) -> int:
@@ -67,29 +70,33 @@ class ScriptedTransport:
 
     def answer(self, data: bytes) -> None:
         """Put bytes on their way to the client."""
-        self._incoming.append(data)
+        self._incoming.append(self.traffic.let_out(data))
         self._poller.stay_awake()
 
     def take_requests(self) -> list[bytes]:
         """The request frames written since the last call, without their lengths."""
         if not self._queued or self.broker is None or self.broker.holds_writes:
             return []
-        written = b"".join(self._queued)
+        written = self._half_request + self.traffic.take_in(b"".join(self._queued))
         self.parts_sent += len(self._queued)
         self._queued.clear()
+        if self.traffic.is_cut:
+            self._poller.stay_awake()  # for the client to see it
         requests = []
-        while written:
-            length = int.from_bytes(written[:4], "big")
-            requests.append(written[4 : 4 + length])
-            written = written[4 + length :]
+        while len(written) >= (end := 4 + int.from_bytes(written[:4], "big")) > 4:
+            requests.append(written[4:end])
+            written = written[end:]
+        self._half_request = written
         return requests
 
     def deliver(self) -> bool:
         """Let what is on its way arrive; whether there was anything."""
-        arrived = bool(self._incoming)
+        arrived = bool(self._incoming) or self.traffic.is_cut
         scratch = memoryview(bytearray(1 << 16))
         while self._incoming and self.error is None:
             self._deliver_piece(self._incoming.popleft(), scratch)
+        if self.traffic.is_cut and self.error is None:
+            self.error = EOFError("the other side closed the connection")
         return arrived
 
     def _deliver_piece(self, data: bytes, scratch: memoryview) -> None:
