@@ -40,7 +40,7 @@ def test_the_check_finds_changes_that_a_power_loss_takes_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(MetadataLog, "sync", lambda _log: None)
-    with pytest.raises(AssertionError, match="nothing was under way|is back from the dead"):
+    with pytest.raises(AssertionError, match=r"nothing was under way|is back from the dead"):
         explore(admin_history, range(200))
 
 
