@@ -1,6 +1,8 @@
 """`make soak-simulation`: histories that nobody has seen yet, for as long as one likes.
 
-Each kind goes on where its last run ended; a run that finds something does not move on.
+Each kind goes on where its last run ended, and the first run where CI ends: the total that it
+prints counts those of CI too. A run that finds something does not move on. The place is kept in
+`build/`, which is nobody's but this machine's.
 """
 
 from __future__ import annotations
@@ -26,4 +28,7 @@ def test_soak_simulation(kind: str) -> None:
     explored = explore_in_parallel(kind, first_seed, sys.maxsize // 4, minutes * 60 / len(KINDS))
     PLACES.mkdir(parents=True, exist_ok=True)
     place.write_text(str(explored.next_seed))
-    print(f"\n{kind}: {explored.histories} histories from seed {first_seed} on")
+    print(
+        f"\n{kind}: {explored.histories} histories from seed {first_seed} on,"
+        f" {explored.next_seed} in all"
+    )
