@@ -80,6 +80,7 @@ bench: setup
 
 # The long runs, one target a kind: tests marked soak whose name has the kind in it. They share
 # MINUTES and stop by themselves.
+soak-memory: MINUTES = 20
 soak-%: setup
 	MINUTES=$(MINUTES) $(RUN) -m pytest -s --timeout=0 -m soak -k '$*'
 
