@@ -24,7 +24,7 @@ import spark_connector
 from broker_stub import Broker
 from pyclient import KafkaConsumer, KafkaProducer
 
-EVENTS = 20_000
+EVENTS = 60_000
 CONSUMERS = 3
 PARTITIONS = 6
 VIEWS, COUNTS = "page-views", "page-counts"
@@ -32,6 +32,7 @@ PAGES = ("/", "/docs", "/pricing", "/blog", "/about")
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 MINUTES = 5
 SCHEMA = "page string, at timestamp"
+REPORT_SECONDS = 0.25
 
 
 def main() -> int:
@@ -48,18 +49,19 @@ def main() -> int:
         broker.create_topic(VIEWS, partitions=PARTITIONS)
         broker.create_topic(COUNTS, partitions=1)
         readers = start_group(broker.bootstrap_servers)
-        expected = publish(broker.bootstrap_servers)
+        expected, figures = publish(broker.bootstrap_servers)
         for reader in readers:
             reader.join(60)
         counts = count_with_spark(broker.bootstrap_servers)
     show(counts)
+    summarize(figures)
     right = sum(Reader.counts) == EVENTS and counts == expected
     say("end", f"{'all figures agree' if right else 'FIGURES DIFFER'}, {since(started)} in all")
     return 0 if right else 1
 
 
-def publish(servers: str) -> Counter[tuple[str, str]]:
-    """Send the events; what Spark should count comes back."""
+def publish(servers: str) -> tuple[Counter[tuple[str, str]], dict[str, float]]:
+    """Send the events; what Spark should count comes back, and the producer's figures."""
     dice = random.Random(7)
     expected: Counter[tuple[str, str]] = Counter()
     started = reported = time.monotonic()
@@ -75,20 +77,44 @@ def publish(servers: str) -> Counter[tuple[str, str]]:
             event = {"user": f"user-{number % 500}", "page": page, "at": at.isoformat()}
             producer.send(VIEWS, value=event, key=event["user"])
             expected[f"{at:%H:%M}", page] += 1
-            if time.monotonic() - reported > 0.5:
+            if time.monotonic() - reported > REPORT_SECONDS:
                 reported = time.monotonic()
-                say("producer", f"{number + 1:,} events sent")
+                say_live(number + 1, producer.metrics()["producer-metrics"])
         producer.flush()
         figures = producer.metrics()["producer-metrics"]
     seconds = time.monotonic() - started
     say("producer", f"{EVENTS:,} JSON events acknowledged in {seconds:.2f} s, idempotent, acks=all")
+    return expected, figures
+
+
+def say_live(sent: int, figures: dict[str, float]) -> None:
+    """What the producer is at."""
+    buffered = figures["buffer-total-bytes"] - figures["buffer-available-bytes"]
     say(
         "producer",
-        f"{figures['batch-size-avg']:,.0f} bytes a batch, compressed to "
-        f"{figures['compression-rate-avg']:.0%}, {figures['records-per-request-avg']:,.0f} records "
-        f"a request, {figures['request-latency-avg']:.1f} ms a request",
+        f"{sent:>7,} events sent, {buffered / 1024:5,.0f} KB buffered,"
+        f" {figures['requests-in-flight']:.0f} requests in flight,"
+        f" {figures['request-latency-avg']:.1f} ms a request",
     )
-    return expected
+
+
+def summarize(figures: dict[str, float]) -> None:
+    """The producer's batches, compression and latencies."""
+    batches = figures["byte-total"] / figures["batch-size-avg"]
+    say(
+        "producer",
+        f"{batches:,.0f} batches in {figures['request-total']:,.0f} requests:"
+        f" {figures['record-send-total'] / batches:,.0f} records and"
+        f" {figures['batch-size-avg']:,.0f} bytes a batch, lz4 left"
+        f" {figures['compression-rate-avg']:.0%} of them",
+    )
+    say(
+        "producer",
+        f"a batch waited {figures['record-queue-time-avg']:.1f} ms to be sent"
+        f" ({figures['record-queue-time-max']:.1f} at most), a request took"
+        f" {figures['request-latency-avg']:.1f} ms ({figures['request-latency-max']:.1f} at most);"
+        f" {figures['record-retry-total']:.0f} retries, {figures['record-error-total']:.0f} errors",
+    )
 
 
 class Reader(threading.Thread):
