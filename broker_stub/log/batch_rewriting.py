@@ -55,7 +55,7 @@ def rewrite(
     if not batch.timestamp_type:  # else it is the time of all records
         max_timestamp = max(raw.record.timestamp for raw in kept)
     if batch.codec:
-        contents = compress(batch.codec, [b"".join(contents)])
+        contents = [compress(batch.codec, contents)]
     return _with_header(batch, attributes, base_timestamp, max_timestamp, len(kept), contents)
 
 

@@ -340,11 +340,9 @@ cdef class BatchBuilder:
         if self.codec:
             pieces[0] = pieces[0][HEADER_SIZE:]
             self.header = bytearray(HEADER_SIZE)
-            pieces = [
-                memoryview(self.header),
-                *[memoryview(piece) for piece in compress(self.codec, pieces, self.level)],
-            ]
-            size = sum([len(piece) for piece in pieces])
+            compressed = memoryview(compress(self.codec, pieces, self.level))
+            pieces = [memoryview(self.header), compressed]
+            size = HEADER_SIZE + len(compressed)
         if size - AFTER_LENGTH > MAX_BATCH:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
         self.closed_size = size

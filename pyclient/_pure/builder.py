@@ -316,8 +316,8 @@ class BatchBuilder:
         if self._codec:
             parts[0] = parts[0][HEADER_SIZE:]
             self._header = bytearray(HEADER_SIZE)
-            compressed = compress(self._codec, parts, self._level)
-            parts = [memoryview(self._header), *[memoryview(part) for part in compressed]]
+            compressed = memoryview(compress(self._codec, parts, self._level))
+            parts = [memoryview(self._header), compressed]
         size = sum(map(len, parts))
         if size - _AFTER_LENGTH > _MAX_INT32:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")

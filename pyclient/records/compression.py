@@ -44,10 +44,11 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK: Final = 32 * 1024
 # A snappy copy of three bytes makes 64 bytes: more than 22 to 1 is a lie.
 _SNAPPY_MAX_RATIO: Final = 22
+_LZ4_DEFAULT_LEVEL: Final = 9
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 
 
-def compress(codec: int, pieces: Sequence[Buffer], level: int | None = None) -> list[Buffer]:
+def compress(codec: int, pieces: Sequence[Buffer], level: int | None = None) -> Buffer:
     """Compress `pieces` as one stream, in order; `level` None is the codec's default.
 
     Raises:
@@ -56,8 +57,10 @@ def compress(codec: int, pieces: Sequence[Buffer], level: int | None = None) -> 
     """
     if level is not None and level not in LEVELS.get(codec, ()):
         raise ValueError(f"codec {codec} has no level {level}")
+    # Joined, for a call per piece would let go of the GIL per piece, and get it back late.
+    data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     try:
-        return _COMPRESSORS[codec](pieces, level)
+        return _COMPRESSORS[codec](data, level)
     except KeyError:
         raise UnsupportedCodecError(f"there is no compression codec {codec}") from None
     except ImportError as error:
@@ -105,11 +108,8 @@ def _zlib() -> Any:
     return isal_zlib
 
 
-def _gzip(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
-    compressor = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 31)
-    out: list[Buffer] = [compressor.compress(piece) for piece in pieces]
-    out.append(compressor.flush())
-    return [part for part in out if part]
+def _gzip(data: Buffer, level: int | None) -> Buffer:
+    return zlib.compress(data, -1 if level is None else level, 31)
 
 
 def _gunzip(data: memoryview, max_expanded: int) -> Buffer:
@@ -138,16 +138,15 @@ def _gunzip(data: memoryview, max_expanded: int) -> Buffer:
 # snappy: raw blocks in the xerial framing that Kafka writes
 
 
-def _snappy(pieces: Sequence[Buffer], _level: int | None) -> list[Buffer]:
+def _snappy(data: Buffer, _level: int | None) -> Buffer:
     from cramjam import snappy
 
     out: list[Buffer] = [_XERIAL_HEADER]
-    for piece in pieces:
-        view = memoryview(piece)
-        for start in range(0, len(view), _XERIAL_BLOCK):
-            block = memoryview(snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
-            out += (len(block).to_bytes(4, "big"), block)
-    return [b"".join(out)]
+    view = memoryview(data)
+    for start in range(0, len(view), _XERIAL_BLOCK):
+        block = memoryview(snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
+        out += (len(block).to_bytes(4, "big"), block)
+    return b"".join(out)
 
 
 def _unsnappy(data: memoryview, max_expanded: int) -> Buffer:
@@ -197,18 +196,17 @@ def _snappy_length(block: memoryview) -> int:
 # lz4
 
 
-def _lz4(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
+def _lz4(data: Buffer, level: int | None) -> Buffer:
     from lz4 import frame
 
-    # Blocks are independent, for Apache Kafka refuses linked ones.
-    options = {"block_linked": False, "compression_level": 0 if level is None else level}
-    if len(pieces) == 1:
-        return [frame.compress(pieces[0], store_size=False, **options)]
-    compressor = frame.LZ4FrameCompressor(**options)
-    out = [compressor.begin()]
-    out += [compressor.compress(piece) for piece in pieces]
-    out.append(compressor.flush())
-    return [part for part in out if part]
+    compressed: bytes = frame.compress(
+        data,
+        store_size=False,
+        block_linked=False,  # Apache Kafka refuses linked blocks
+        # Java's client takes the fast variant at its default level, the other one at the rest.
+        compression_level=0 if level in (None, _LZ4_DEFAULT_LEVEL) else level,
+    )
+    return compressed
 
 
 def _unlz4(data: memoryview, max_expanded: int) -> Buffer:
@@ -290,14 +288,9 @@ class _ZstdContexts(threading.local):
 _zstd_contexts = _ZstdContexts()
 
 
-def _zstd(pieces: Sequence[Buffer], level: int | None) -> list[Buffer]:
-    context = _zstd_contexts.compressor(3 if level is None else level)
-    if len(pieces) == 1:
-        return [context.compress(pieces[0])]
-    stream = context.compressobj(size=sum(len(piece) for piece in pieces))
-    out = [stream.compress(piece) for piece in pieces]
-    out.append(stream.flush())
-    return [part for part in out if part]
+def _zstd(data: Buffer, level: int | None) -> Buffer:
+    compressed: bytes = _zstd_contexts.compressor(3 if level is None else level).compress(data)
+    return compressed
 
 
 def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
@@ -324,7 +317,7 @@ def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
     return out[0] if len(out) == 1 else b"".join(out)
 
 
-_COMPRESSORS: Final[dict[int, Callable[[Sequence[Buffer], int | None], list[Buffer]]]] = {
+_COMPRESSORS: Final[dict[int, Callable[[Buffer, int | None], Buffer]]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,
     Codec.LZ4: _lz4,

@@ -20,6 +20,7 @@ _CRC_FROM: Final = 16
 _PREFIX: Final = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _TIMESTAMP: Final = struct.Struct(">q")
 _LENGTH: Final = struct.Struct(">i")
+_MAX_OFFSET: Final = 2**63 - 1
 
 
 class _Message(NamedTuple):
@@ -196,6 +197,8 @@ class LegacyBatch:
         base = self._message.offset and self._message.offset - messages[-1].offset
         if base < 0:
             raise self._corrupt("its messages start before offset 0")
+        if base + max(message.offset for message in messages) > _MAX_OFFSET:
+            raise self._corrupt("its messages go beyond the last offset there can be")
         return [message._replace(offset=base + message.offset) for message in messages]
 
     def _inner_messages(self, expanded: memoryview) -> Iterator[_Message]:

@@ -23,7 +23,7 @@ LIMIT = 1 << 20
 
 
 def pack(codec: int, data: bytes, level: int | None = None) -> memoryview:
-    return memoryview(b"".join(compress(codec, [data], level)))
+    return memoryview(compress(codec, [data], level))
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
@@ -34,7 +34,7 @@ def test_what_was_compressed_expands_to_the_same(codec: Codec, data: bytes) -> N
 
 @pytest.mark.parametrize("codec", COMPRESSED)
 def test_pieces_expand_to_their_sum(codec: Codec) -> None:
-    packed = memoryview(b"".join(compress(codec, PIECES)))
+    packed = memoryview(compress(codec, PIECES))
     assert bytes(decompress(codec, packed)) == TEXT
 
 
@@ -55,9 +55,14 @@ def test_a_level_that_a_codec_does_not_have_is_refused(codec: Codec, level: int)
         compress(codec, [b"x"], level)
 
 
+def test_the_default_level_of_lz4_is_the_fast_variant_as_in_java() -> None:
+    data = b"".join(b"%d:%d " % (number, number**3) for number in range(10_000))
+    assert pack(Codec.LZ4, data, 9) == pack(Codec.LZ4, data) != pack(Codec.LZ4, data, 8)
+
+
 def test_lz4_blocks_are_independent_beyond_one_block() -> None:
     # Apache Kafka refuses linked blocks, which show only where a frame has several.
-    for packed in (pack(Codec.LZ4, TEXT), b"".join(compress(Codec.LZ4, PIECES))):
+    for packed in (pack(Codec.LZ4, TEXT), compress(Codec.LZ4, PIECES)):
         assert not lz4.frame.get_frame_info(bytes(packed))["block_linked"]
 
 

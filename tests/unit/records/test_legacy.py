@@ -124,6 +124,7 @@ BROKEN = {
     "a wrapper in a wrapper": wrapper(5, wrapper(0, message(0, b"x"))),
     "messages before offset 0": wrapper(5, message(9, b"x")),
     "a negative offset inside": wrapper(5, message(-1, b"x")),
+    "messages beyond the last offset": wrapper(5, message(2**63 - 1, b"x") + message(1, b"y")),
     "zstd": message(5, b"x", attributes=Codec.ZSTD),
     "an unknown codec": message(5, b"x", attributes=7),
     "damaged data": message(5, b"\x1f\x8bnonsense", attributes=Codec.GZIP),
