@@ -226,11 +226,13 @@ class ProducerUnderTest:
 def drawn_options(chance: Chance) -> dict[str, Any]:
     """The options of a producer, by chance."""
     linger_ms = chance.choice((0, 0, 5, 100))
+    batch_size = chance.choice((200, 500, 16_384))
     request_timeout_ms = chance.choice((500, 2_000))
     return {
         "acks": "all",
         "linger_ms": linger_ms,
-        "batch_size": chance.choice((200, 500, 16_384)),
+        "batch_size": batch_size,
+        "batch_max_size": batch_size * chance.choice((1, 3, 60)),  # grown by much, little, nothing
         "buffer_memory": chance.choice((5_000, 50_000, 1_000_000)),
         "compression_type": chance.choice((None, "gzip", "lz4")),
         "max_in_flight_requests_per_connection": chance.choice((1, 5, 5)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from broker_stub.testing.simulation import explore
@@ -13,6 +15,8 @@ from tests.simulation.explorer import explore_in_parallel
 from tests.simulation.producer_history import producer_history
 
 pytestmark = pytest.mark.simulation
+
+Leak = Callable[[ProducerBatch, list[bytearray]], list[bytearray]]
 
 
 @pytest.mark.timeout(300)
@@ -44,13 +48,19 @@ def test_the_check_finds_batches_that_go_back_in_front_of_all_others(
         explore(producer_history, range(200))
 
 
-def test_the_check_finds_a_leaked_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+def leak_after_a_retry(batch: ProducerBatch, buffers: list[bytearray]) -> list[bytearray]:
+    return buffers[1:] if batch.attempts else buffers
+
+
+def leak_what_a_batch_grew_by(_batch: ProducerBatch, buffers: list[bytearray]) -> list[bytearray]:
+    return buffers[:1]
+
+
+@pytest.mark.parametrize("leak", [leak_after_a_retry, leak_what_a_batch_grew_by])
+def test_the_check_finds_a_leaked_buffer(monkeypatch: pytest.MonkeyPatch, leak: Leak) -> None:
     take_buffers = ProducerBatch.take_buffers
-
-    def leak_after_a_retry(batch: ProducerBatch) -> list[bytearray]:
-        buffers = take_buffers(batch)
-        return buffers[1:] if batch.attempts else buffers
-
-    monkeypatch.setattr(ProducerBatch, "take_buffers", leak_after_a_retry)
+    monkeypatch.setattr(
+        ProducerBatch, "take_buffers", lambda batch: leak(batch, take_buffers(batch))
+    )
     with pytest.raises(AssertionError, match="bytes are missing"):
         explore(producer_history, range(200))
