@@ -50,9 +50,18 @@ class TlsCertificates:
             file: the file's name.
             details: trustme's, as in `not_after=...` for one that has expired.
         """
-        path = self._folder / file
+        from cryptography.hazmat.primitives import serialization  # comes with trustme
+
         issued = self.authority.issue_cert(*names, **details)
-        path.write_bytes(issued.private_key_and_cert_chain_pem.bytes())
+        key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None)
+        text = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,  # the one that Java reads
+            serialization.NoEncryption(),
+        )
+        text += b"".join(one.bytes() for one in issued.cert_chain_pems)
+        path = self._folder / file
+        path.write_bytes(text)
         path.chmod(0o600)
         return str(path)
 

@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from broker_stub.testing.tls import TlsCertificates
+
 KAFKA_VERSION: Final = "4.3.0"
 START_SECONDS: Final = 60
 FETCH_SECONDS: Final = 300
@@ -105,12 +107,22 @@ def dump_log(segment: Path) -> str:
 
 
 class ApacheKafka:
-    """One running node. `bootstrap_servers` is where it listens."""
+    """One running node. `bootstrap_servers` is where it listens.
+
+    With certificates it listens for TLS too: at `tls_servers`, and at `strict_tls_servers` for
+    clients that have a certificate.
+    """
 
     def __init__(
-        self, folder: Path, config: dict[str, str], jvm: Sequence[str] = ("-Xmx512m",)
+        self,
+        folder: Path,
+        config: dict[str, str],
+        jvm: Sequence[str] = ("-Xmx512m",),
+        certificates: TlsCertificates | None = None,
     ) -> None:
         self.folder = folder
+        self._certificates = certificates
+        self._tls_port, self._strict_tls_port = _free_port(), _free_port()
         self._jvm = jvm
         self.port = _free_port()
         self._controller_port = _free_port()
@@ -121,6 +133,16 @@ class ApacheKafka:
     def bootstrap_servers(self) -> str:
         """Its address, as clients want it."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def tls_servers(self) -> str:
+        """Its address for clients with TLS."""
+        return f"127.0.0.1:{self._tls_port}"
+
+    @property
+    def strict_tls_servers(self) -> str:
+        """Its address for clients with a certificate of their own."""
+        return f"127.0.0.1:{self._strict_tls_port}"
 
     @property
     def pid(self) -> int:
@@ -153,8 +175,25 @@ class ApacheKafka:
                 stderr=subprocess.STDOUT,
             )
 
-    def _properties(self) -> dict[str, str]:
+    def _tls_properties(self, plain: dict[str, str]) -> dict[str, str]:
+        if self._certificates is None:
+            return {}
+        listeners = f"SSL://127.0.0.1:{self._tls_port},STRICT://127.0.0.1:{self._strict_tls_port}"
+        protocols = plain["listener.security.protocol.map"]
         return {
+            "listeners": f"{plain['listeners']},{listeners}",
+            "advertised.listeners": f"{plain['advertised.listeners']},{listeners}",
+            "listener.security.protocol.map": f"{protocols},SSL:SSL,STRICT:SSL",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": self._certificates.broker_file,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": self._certificates.ca_file,
+            "listener.name.strict.ssl.client.auth": "required",
+        }
+
+    def _properties(self) -> dict[str, str]:
+        plain = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
@@ -170,8 +209,8 @@ class ApacheKafka:
             "transaction.state.log.min.isr": "1",
             "transaction.state.log.num.partitions": "5",
             "group.initial.rebalance.delay.ms": "0",
-            **self._config,
         }
+        return {**plain, **self._tls_properties(plain), **self._config}
 
     def _wait_until_it_answers(self) -> None:
         from kafka import KafkaAdminClient
@@ -206,9 +245,13 @@ class ApacheKafka:
 
 
 @contextmanager
-def apache_kafka(folder: Path, config: dict[str, str] | None = None) -> Iterator[ApacheKafka]:
+def apache_kafka(
+    folder: Path,
+    config: dict[str, str] | None = None,
+    certificates: TlsCertificates | None = None,
+) -> Iterator[ApacheKafka]:
     """A fresh node in `folder` for the length of a block."""
-    node = ApacheKafka(folder, config or {})
+    node = ApacheKafka(folder, config or {}, certificates=certificates)
     node.start()
     try:
         yield node

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker_stub.testing.tls import TlsCertificates
 from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, apache_kafka, jars
 
 
@@ -29,7 +30,12 @@ def kafka_jars() -> None:
 
 
 @pytest.fixture(scope="session")
-def apache(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """Apache Kafka 4.3, one node, auto-creating topics of four partitions."""
-    with apache_kafka(tmp_path_factory.mktemp("kafka"), {"num.partitions": "4"}) as node:
+def apache(
+    kafka_jars: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    kafka_tls_certificates: TlsCertificates,
+) -> Iterator[ApacheKafka]:
+    """Apache Kafka 4.3, one node, auto-creating topics of four partitions; TLS too."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with apache_kafka(folder, {"num.partitions": "4"}, kafka_tls_certificates) as node:
         yield node

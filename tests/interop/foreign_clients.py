@@ -56,6 +56,10 @@ class KafkaPython:
     name = "kafka-python"
     lacks = frozenset() if find_spec("snappy") else frozenset({"snappy"})
 
+    def __init__(self, **security):
+        """`security`: further options, for all it does."""
+        self._security = security
+
     def produce(self, bootstrap, topic, records, *, codec=None, acks="all", idempotent=False):
         from kafka import KafkaProducer
 
@@ -65,6 +69,7 @@ class KafkaPython:
             acks=acks,
             enable_idempotence=idempotent,
             linger_ms=50,
+            **self._security,
         )
         try:
             futures = [
@@ -91,6 +96,7 @@ class KafkaPython:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             consumer_timeout_ms=TIMEOUT_SECONDS * 1000,
+            **self._security,
         )
 
     def consume(self, bootstrap, topic, partitions, count):
@@ -127,6 +133,10 @@ class Confluent:
     name = "confluent-kafka"
     lacks: frozenset[str] = frozenset()
 
+    def __init__(self, **security):
+        """`security`: further options, for all it does."""
+        self._security = security
+
     def produce(self, bootstrap, topic, records, *, codec=None, acks="all", idempotent=False):
         from confluent_kafka import Producer
 
@@ -137,6 +147,7 @@ class Confluent:
                 "acks": acks,
                 "enable.idempotence": idempotent,
                 "linger.ms": 50,
+                **self._security,
             }
         )
         offsets: dict[int, int] = {}
@@ -171,6 +182,7 @@ class Confluent:
                 "group.id": "assigned",
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
+                **self._security,
             }
         )
 
@@ -218,6 +230,10 @@ class Aiokafka:
     name = "aiokafka"
     lacks: frozenset[str] = frozenset()
 
+    def __init__(self, **security):
+        """`security`: further options, for all it does."""
+        self._security = security
+
     def produce(self, bootstrap, topic, records, *, codec=None, acks="all", idempotent=False):
         from aiokafka import AIOKafkaProducer
 
@@ -228,6 +244,7 @@ class Aiokafka:
                 acks=acks,
                 enable_idempotence=idempotent,
                 linger_ms=50,
+                **self._security,
             )
             await producer.start()
             try:
@@ -282,6 +299,7 @@ class Aiokafka:
                 bootstrap_servers=bootstrap,
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
+                **self._security,
             )
             await consumer.start()
             try:

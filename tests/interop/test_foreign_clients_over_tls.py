@@ -1,0 +1,57 @@
+"""Clients that share no code with us, with TLS and certificates of their own, on our broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from broker_stub import Broker
+from broker_stub.testing.tls import TlsCertificates
+from tests.interop.foreign_clients import Aiokafka, Confluent, ForeignClient, KafkaPython, Record
+
+
+@pytest.fixture(scope="module")
+def broker(kafka_tls_certificates: TlsCertificates) -> Iterator[Broker]:
+    config = {**kafka_tls_certificates.broker_config, "ssl.client.auth": "required"}
+    with Broker(config=config) as running:
+        yield running
+
+
+def kafka_python(certificates: TlsCertificates) -> ForeignClient:
+    return KafkaPython(**certificates.client_options_with_certificate)
+
+
+def confluent(certificates: TlsCertificates) -> ForeignClient:
+    return Confluent(
+        **{
+            "security.protocol": "ssl",
+            "ssl.ca.location": certificates.ca_file,
+            "ssl.certificate.location": certificates.client_file,
+            "ssl.key.location": certificates.client_file,
+        }
+    )
+
+
+def aiokafka(certificates: TlsCertificates) -> ForeignClient:
+    from aiokafka.helpers import create_ssl_context
+
+    context = create_ssl_context(
+        cafile=certificates.ca_file,
+        certfile=certificates.client_file,
+        keyfile=certificates.client_file,
+    )
+    return Aiokafka(security_protocol="SSL", ssl_context=context)
+
+
+@pytest.mark.parametrize(
+    "new_client", [kafka_python, confluent, aiokafka], ids=lambda one: one.__name__
+)
+def test_what_is_written_is_read(broker, kafka_tls_certificates, new_client):
+    client = new_client(kafka_tls_certificates)
+    topic = new_client.__name__
+    broker.create_topic(topic)
+    sent = [Record(0, b"%d" % index, bytes(50_000), (), 1_700_000_000_000) for index in range(40)]
+    assert client.produce(broker.bootstrap_servers, topic, sent) == list(range(40))
+    found = client.consume(broker.bootstrap_servers, topic, 1, len(sent))
+    assert found == {0: sent}
