@@ -8,13 +8,13 @@ partitions (INVALID_TOPIC_EXCEPTION): which of them is whose follows from it.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._names import once_each
 from broker_stub.metadata.topics import MorePartitions
 from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -32,13 +32,7 @@ def handle(
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[CreatePartitionsResponse]:
     """Make the partitions."""
-    times = Counter(topic.name for topic in request.topics)
-    once = [topic for topic in request.topics if times[topic.name] == 1]
-    repeated = [
-        _failed(name, InvalidRequestError(f"the topic {name!r} is in the request twice"))
-        for name, count in times.items()
-        if count > 1
-    ]
+    once, repeated = once_each(request.topics)
     parked: Parked[CreatePartitionsResponse] = Parked()
 
     def created(results: list[int | BrokerResponseError]) -> None:
@@ -48,7 +42,8 @@ def handle(
             else CreatePartitionsTopicResult(name=topic.name)
             for topic, result in zip(once, results, strict=True)
         ]
-        parked.answer(CreatePartitionsResponse(results=answered + repeated))
+        answered += [_failed(*one) for one in repeated.items()]
+        parked.answer(CreatePartitionsResponse(results=answered))
 
     node.controller.create_partitions(
         [_wanted(topic) for topic in once], created, validate_only=request.validate_only

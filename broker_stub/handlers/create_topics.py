@@ -9,14 +9,14 @@ From version 5 on the topic's configuration comes back, from 7 on its id.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker_stub.config_entries import topic_entries
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._names import once_each
 from broker_stub.metadata.topics import NewTopic, PlannedTopic, check_new_partitions
 from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -38,20 +38,15 @@ def handle(
     check_new_partitions(
         sum(max(0, topic.num_partitions) + len(topic.assignments) for topic in request.topics)
     )
-    times = Counter(topic.name for topic in request.topics)
-    once = [topic for topic in request.topics if times[topic.name] == 1]
-    repeated = [
-        _failed(name, InvalidRequestError(f"the topic {name!r} is in the request twice"))
-        for name, count in times.items()
-        if count > 1
-    ]
+    once, repeated = once_each(request.topics)
     parked: Parked[CreateTopicsResponse] = Parked()
 
     def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
         answered = [
             _result(node, topic.name, result) for topic, result in zip(once, results, strict=True)
         ]
-        parked.answer(CreateTopicsResponse(topics=answered + repeated))
+        answered += [_failed(*one) for one in repeated.items()]
+        parked.answer(CreateTopicsResponse(topics=answered))
 
     node.controller.create_topics(
         [_new_topic(topic) for topic in once], created, validate_only=request.validate_only
