@@ -87,7 +87,7 @@ class InvalidReceiveError(ProtocolError):
     """A frame announces a negative length, or one above the limit."""
 
 
-class KafkaConfigurationError(KafkaError):
+class KafkaConfigurationError(KafkaError, ValueError):
     """An option is unknown, has a value that is not allowed, or contradicts another.
 
     Attributes:
