@@ -6,9 +6,11 @@ One line on standard output once it serves; SIGTERM or SIGINT stop it cleanly.
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from broker_stub.broker import Broker
@@ -16,6 +18,7 @@ from broker_stub.properties import parse_property, read_properties
 from pyclient.errors import KafkaError
 
 _DEFAULT_PORT = 9092
+_FILES_WANTED = 1 << 16  # where the system has no bound of its own
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 _DESCRIPTION = """\
@@ -50,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Held back before any thread starts, so that no thread but this one gets them, and only
     # where it waits for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    _allow_open_files()
     try:
         broker = _broker(parsed)
         broker.start()
@@ -62,6 +66,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
     broker.stop()
     return 0
+
+
+def _allow_open_files() -> None:
+    """Take all the descriptors that the system allows, as Java does: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES_WANTED if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # then what there is has to do
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _broker(parsed: argparse.Namespace) -> Broker:

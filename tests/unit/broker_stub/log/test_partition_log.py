@@ -346,29 +346,6 @@ def test_a_closed_log_refuses_by_name(tmp_path):
         log.read(0, 1)
 
 
-def test_a_full_disk_fails_the_append_and_loses_nothing(tmp_path, monkeypatch):
-    log = open_log(tmp_path / "orders-0")
-    append(log, batch(b"acked"))
-    real_pwrite = os.pwrite
-
-    def short_then_full(fd, data, position):
-        if len(data) > 20:
-            return real_pwrite(fd, data[:20], position)
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            os, "pwrite", lambda fd, data, position: short_then_full(fd, data[:30], position)
-        )
-        with pytest.raises(KafkaStorageError, match="No space left"):
-            append(log, batch(b"lost"))
-    assert log.log_end_offset == 1
-    append(log, batch(b"next"))
-    assert read_values(log) == {0: b"acked", 1: b"next"}
-    log.close()
-    assert read_values(open_log(tmp_path / "orders-0", clean=True)) == {0: b"acked", 1: b"next"}
-
-
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
     (tmp_path / "file").write_text("no folder")
     log = open_log(tmp_path / "file" / "orders-0")
