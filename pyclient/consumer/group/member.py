@@ -138,7 +138,10 @@ class Member:
             group_instance_id=self.options.group_instance_id,
             reason=reason[:_REASON_LENGTH_MAX],
         )
-        return LeaveGroupRequest(group_id=self.options.group_id, members=[identity])
+        # Both ways: brokers before 2.4 know the first, later ones the second.
+        return LeaveGroupRequest(
+            group_id=self.options.group_id, member_id=self.member_id, members=[identity]
+        )
 
     def _present(self) -> Generation:
         assert self.generation is not None, "syncs and heartbeats belong to a generation"

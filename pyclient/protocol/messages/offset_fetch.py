@@ -44,7 +44,8 @@ class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
         array(OffsetFetchRequestTopic), versions="0-7", nullable="2-7"
     )
     groups: list[OffsetFetchRequestGroup] = field(array(OffsetFetchRequestGroup), versions="8+")
-    require_stable: bool = field(BOOL, versions="7+")
+    # Left out for brokers before 2.5, as Java's client does: they know no pending offsets.
+    require_stable: bool = field(BOOL, versions="7+", ignorable=True)
 
     def version_cap(self, transaction_version: int = 0) -> int:
         """7 for a request about a single `group_id`, 9 while a topic id is missing."""

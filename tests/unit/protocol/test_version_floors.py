@@ -9,6 +9,7 @@ from pyclient.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from pyclient.protocol.messages.list_groups import ListGroupsRequest
 from pyclient.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -48,6 +49,9 @@ def topic(partitions: int, replicas: int, *assignments: int) -> CreateTopicsRequ
         (MetadataRequest(topics=[]), 0),
         (MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 0),
         (MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=b"1" * 16)]), 12),
+        (LeaveGroupRequest(member_id="m"), 0),
+        (LeaveGroupRequest(members=[MemberIdentity(member_id="m")]), 3),
+        (LeaveGroupRequest(member_id="m", members=[MemberIdentity(member_id="m")]), 0),
         (ListGroupsRequest(), 0),
         (ListGroupsRequest(states_filter=["Stable"]), 4),
         (ListGroupsRequest(states_filter=["Stable"], types_filter=["classic"]), 5),
