@@ -123,6 +123,8 @@ class TlsTransport(TcpTransport):
 
     def receive(self, scratch: memoryview) -> None:
         """Go on with the handshake, or read what has arrived."""
+        if self.error is not None:
+            return  # found while writing, on this very turn: what comes now is only the end
         if not self.secured:
             if not self.flush():
                 self._poller.unflushed(self)  # which waits until it can write
