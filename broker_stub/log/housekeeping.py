@@ -38,6 +38,9 @@ class LogManagerSettings(NamedTuple):
     """None: a quarter of the descriptors that the process may have."""
 
 
+# Kafka allows an interval of 0; here one thread does everything, and the others want their turn.
+_PAUSE_MS_MIN: Final = 1
+
 DEFAULT_SETTINGS: Final = LogManagerSettings()
 
 
@@ -101,11 +104,13 @@ class Housekeeping:
         self._timers.after(max(0.0, due_ms - self._clock.monotonic_ms()), work)
 
     def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
+        pause_ms = max(interval_ms, _PAUSE_MS_MIN)
+
         def run() -> None:
             self._attempt(work)
-            self._timers.after(interval_ms, run)
+            self._timers.after(pause_ms, run)
 
-        self._timers.after(interval_ms, run)
+        self._timers.after(pause_ms, run)
 
     def _attempt(self, work: Callable[[], None]) -> None:
         try:

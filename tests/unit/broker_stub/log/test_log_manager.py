@@ -170,6 +170,12 @@ def test_retention_runs_at_its_interval_and_files_go_after_their_delay(tmp_path)
     manager.close()
 
 
+def test_work_that_is_wanted_all_the_time_leaves_time_for_the_rest(tmp_path):
+    manager = open_manager(tmp_path, settings={"cleaner_backoff_ms": 0})
+    assert 0 < manager.run_due() <= 1
+    manager.close()
+
+
 def test_a_rolled_segment_is_flushed_in_the_background(tmp_path):
     manager = open_manager(tmp_path, segment_bytes=100)
     woken = []
