@@ -226,6 +226,10 @@ class Engine:
         """Run a command on the I/O thread."""
         self._io_thread.submit(command)
 
+    def run_beside(self, function: Callable[[], None], name: str) -> None:
+        """Have something done that may wait, neither here nor on the I/O thread."""
+        self._environment.run_beside(function, name)
+
     def call(self, function: Callable[[], Result], timeout_ms: float) -> Result:
         """Run a function on the I/O thread, and wait for its result or exception."""
         return self._io_thread.call(function, timeout_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from pyclient.clock import Clock, SystemClock
@@ -38,6 +39,9 @@ class Environment(Protocol):
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
         """Have a loop run from now on; the function returned waits for it to be gone."""
 
+    def run_beside(self, function: Callable[[], None], name: str) -> None:
+        """Have something done that may wait, while whoever asks goes on."""
+
 
 class SystemEnvironment:
     """The machine's clock, randomness, sockets and threads."""
@@ -63,3 +67,8 @@ class SystemEnvironment:
         thread = threading.Thread(target=io_thread.run, name=name, daemon=True)
         thread.start()
         return thread.join
+
+    def run_beside(self, function: Callable[[], None], name: str) -> None:
+        """Have something done on a thread of its own, which the program's end does not wait for."""
+        with suppress(RuntimeError):  # no new threads at the end of the interpreter
+            threading.Thread(target=function, name=name, daemon=True).start()

@@ -6,9 +6,7 @@ together from the configuration, flushed and closed. Any thread may call in.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -196,9 +194,7 @@ class ProducerCore:
 
     def close_in_background(self) -> None:
         """Nobody holds the producer any more: send what it has, and end, without a wait."""
-        with contextlib.suppress(RuntimeError):  # no new threads at the end of the interpreter
-            name = f"{self.client_id}-close"
-            threading.Thread(target=self.close, args=(None,), name=name, daemon=True).start()
+        self.engine.run_beside(partial(self.close, None), f"{self.client_id}-close")
 
     def close_at_exit(self) -> None:
         """The interpreter is about to end, and nobody has closed the producer."""

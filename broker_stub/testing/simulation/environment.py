@@ -122,6 +122,11 @@ class SimulatedEnvironment:
         self.turn_soon()
         return lambda: None  # once it has ended, there is no thread to wait for
 
+    def run_beside(self, function: Callable[[], None], name: str) -> None:
+        """One more program; none after the end of the world."""
+        if not self.world.programs.is_over:
+            self.world.programs.add(name, function)
+
     # Its waiting
 
     def waiter(self) -> SimulatedWaiter:

@@ -230,6 +230,10 @@ class ScriptedNetwork:
         self._loops.append((io_thread, self._pollers[-1]))
         return lambda: None
 
+    def run_beside(self, function: Callable[[], None], name: str) -> None:  # noqa: ARG002
+        """There is but one thread: do it now, turning the loops while it waits."""
+        function()
+
     def waiter(self) -> Waiter:
         """Something to wait for."""
         return ScriptedWaiter(self)
