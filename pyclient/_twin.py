@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyclient._pure.batch import crc32c as crc32c
     from pyclient._pure.batch import deserialized as deserialized
     from pyclient._pure.batch import murmur2 as murmur2
+    from pyclient._pure.batch import partitions_of_keys as partitions_of_keys
     from pyclient._pure.send import AppendSlot as AppendSlot
     from pyclient._pure.send import FastSend as FastSend
     from pyclient._pure.send import RecordFuture as RecordFuture
@@ -34,6 +35,7 @@ MODULES: Final = {
         "crc32c",
         "deserialized",
         "murmur2",
+        "partitions_of_keys",
     ),
     "send": ("AppendSlot", "FastSend", "RecordFuture", "TopicSlots"),
 }

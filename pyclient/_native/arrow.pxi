@@ -55,3 +55,22 @@ cdef class ArrowBytes:
         data[0] = self.data.data + start
         size[0] = end - start
         return True
+
+
+def partitions_of_keys(keys, int32_t partition_count) -> bytes:
+    """The partition of each key of an Arrow array, -1 without a key, as native 32-bit integers.
+
+    Raises:
+        TypeError: an array of another type.
+        ValueError: an array whose buffers contradict it.
+    """
+    cdef ArrowBytes array = ArrowBytes.__new__(ArrowBytes, keys)
+    cdef const uint8_t *key = NULL
+    cdef Py_ssize_t size = -1, index
+    partitions = PyBytes_FromStringAndSize(NULL, array.length * 4)
+    cdef int32_t *at = <int32_t *>PyBytes_AS_STRING(partitions)
+    for index in range(array.length):
+        if not array.get(index, &key, &size):
+            raise ValueError(f"item {index} lies outside of the array's data")
+        at[index] = -1 if size < 0 else (murmur2_of(key, size) & 0x7FFFFFFF) % partition_count
+    return partitions

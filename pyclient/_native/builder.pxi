@@ -237,17 +237,18 @@ cdef class BatchBuilder:
         return self.try_append_c(
             timestamp, key_data, key_size, value_data, value_size, headers_data, headers_size)
 
-    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> range:
         """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
 
-        Returns how many were appended.
+        Returns the records' indexes in the batch: as many as were appended. Another thread's may
+        come in between only where keys or values are not plain bytes.
 
         Raises:
             TypeError: a value or key is not bytes-like; what came before it stays appended.
         """
         cdef const uint8_t *key_data = NULL
         cdef const uint8_t *value_data
-        cdef Py_ssize_t key_size = -1, value_size, index, end
+        cdef Py_ssize_t key_size = -1, value_size, index, end, first = 0, appended
         cdef int64_t timestamp = check_timestamp(timestamp_ms)
         check_lengths(values, keys, start)
         values = values if type(values) is list else list(values)
@@ -263,14 +264,16 @@ cdef class BatchBuilder:
                     break
                 key = (<list>keys)[index]
                 keep_key = open_payload(key, &key_data, &key_size)
-            if self.try_append_c(
-                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1
-            ) < 0:
+            appended = self.try_append_c(
+                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1)
+            if appended < 0:
                 break
+            if index == start:
+                first = appended
             index += 1
-        return index - start
+        return range(first, first + index - start)
 
-    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> int:
+    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> range:
         """Append from Arrow arrays of binary or string as `append_many` does from lists.
 
         Raises:
@@ -281,14 +284,15 @@ cdef class BatchBuilder:
         cdef ArrowBytes key_array = None
         cdef const uint8_t *key_data = NULL
         cdef const uint8_t *value_data = NULL
-        cdef Py_ssize_t key_size = -1, value_size = -1, index
+        cdef Py_ssize_t key_size = -1, value_size = -1, index = start, first
         cdef int64_t timestamp = check_timestamp(timestamp_ms)
         check_lengths(values, keys, start)
         if keys is not None:
             key_array = ArrowBytes.__new__(ArrowBytes, keys)
             if key_array.length < value_array.length:
                 raise ValueError("the array of keys has changed its length")
-        for index in range(start, value_array.length):
+        first = self.count
+        while index < value_array.length:
             if not value_array.get(index, &value_data, &value_size) or (
                 key_array is not None and not key_array.get(index, &key_data, &key_size)
             ):
@@ -296,8 +300,9 @@ cdef class BatchBuilder:
             if self.try_append_c(
                 timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1
             ) < 0:
-                return index - start
-        return max(value_array.length - start, 0)
+                break
+            index += 1
+        return range(first, first + index - start)
 
     def extend(self, buffer) -> bool:
         """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""

@@ -2,7 +2,10 @@
 gives its buffers, and this knows their layout.
 """
 
+from array import array as numbers
 from typing import Any, Final
+
+from pyclient._pure.checksums import murmur2
 
 _WIDTHS: Final = {"binary": 4, "string": 4, "large_binary": 8, "large_string": 8}
 
@@ -42,3 +45,18 @@ class ArrowBytes:
 
 def _view(buffer: Any) -> memoryview:
     return memoryview(b"" if buffer is None else buffer).cast("B")
+
+
+def partitions_of_keys(keys: Any, partition_count: int) -> bytes:
+    """The partition of each key of an Arrow array, -1 without a key, as native 32-bit integers.
+
+    Raises:
+        TypeError: an array of another type.
+        ValueError: an array whose buffers contradict it.
+    """
+    key_bytes = ArrowBytes(keys)
+    partitions = numbers("i")
+    for index in range(len(keys)):
+        key = key_bytes[index]
+        partitions.append(-1 if key is None else (murmur2(key) & 0x7FFF_FFFF) % partition_count)
+    return partitions.tobytes()

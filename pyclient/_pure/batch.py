@@ -1,5 +1,6 @@
 """The pure-Python twin of `pyclient._native.batch`: the same names from several files."""
 
+from pyclient._pure.arrow import partitions_of_keys
 from pyclient._pure.builder import BatchBuilder
 from pyclient._pure.checksums import crc32c, murmur2
 from pyclient._pure.columns import ColumnBuffers
@@ -16,4 +17,5 @@ __all__ = [
     "crc32c",
     "deserialized",
     "murmur2",
+    "partitions_of_keys",
 ]

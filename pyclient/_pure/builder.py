@@ -251,22 +251,25 @@ class BatchBuilder:
         values: Sequence[Buffer | None],
         keys: Sequence[Buffer | None] | None = None,
         start: int = 0,
-    ) -> int:
+    ) -> range:
         """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
 
-        Returns how many were appended.
+        Returns the records' indexes in the batch: as many as were appended.
 
         Raises:
             TypeError: a value or key is not bytes-like; what came before it stays appended.
         """
         _check_lengths(values, keys, start)
+        first = self._count
         for index in range(start, len(values)):
             key = None if keys is None else keys[index]
             if self.try_append(timestamp_ms, key, values[index]) < 0:
-                return index - start
-        return max(len(values) - start, 0)
+                break
+        return range(first, self._count)
 
-    def append_arrow(self, timestamp_ms: int, values: Any, keys: Any = None, start: int = 0) -> int:
+    def append_arrow(
+        self, timestamp_ms: int, values: Any, keys: Any = None, start: int = 0
+    ) -> range:
         """Append from Arrow arrays of binary or string as `append_many` does from lists.
 
         Raises:
@@ -276,11 +279,12 @@ class BatchBuilder:
         _check_lengths(values, keys, start)
         value_bytes = ArrowBytes(values)
         key_bytes = None if keys is None else ArrowBytes(keys)
+        first = self._count
         for index in range(start, len(values)):
             key = None if key_bytes is None else key_bytes[index]
             if self.try_append(timestamp_ms, key, value_bytes[index]) < 0:
-                return index - start
-        return max(len(values) - start, 0)
+                break
+        return range(first, self._count)
 
     def extend(self, buffer: bytearray | memoryview) -> bool:
         """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""

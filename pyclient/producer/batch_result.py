@@ -198,6 +198,13 @@ class BatchResult:
         """Whether there is nothing more to wait for here; after a split the children matter."""
         return self.is_finished or bool(self._children)
 
+    @property
+    def is_written(self) -> bool:
+        """Whether the outcome is known, and is success for every record."""
+        if self._children:
+            return all(child.is_written for child in self._children)
+        return self.is_done and self.error is None
+
     def _finish(self) -> None:
         self.is_done = True
         self._run_registrations()

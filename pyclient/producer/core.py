@@ -14,12 +14,13 @@ from pyclient import _twin
 from pyclient.errors import KafkaTimeoutError
 from pyclient.net import lifetime
 from pyclient.net.engine import Engine
+from pyclient.producer.batch_sizing import Limits
 from pyclient.producer.buffer_pool import BufferPool
 from pyclient.producer.metrics import producer_metrics
 from pyclient.producer.outcomes import BatchOutcomes, RetryRules
 from pyclient.producer.producer_batch import BuilderFactory
 from pyclient.producer.producer_id import ProducerIdManager
-from pyclient.producer.record_accumulator import Limits, RecordAccumulator
+from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sender import Sender, SenderSettings
 from pyclient.producer.sequences import Sequences
 from pyclient.records.compression import Codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -12,14 +12,17 @@ from pyclient import _twin
 from pyclient.config import plugins
 from pyclient.config import producer as producer_config
 from pyclient.metrics import KafkaMetric, MetricName, Reporters
+from pyclient.producer.bulk_intake import BulkIntake
 from pyclient.producer.core import ProducerCore
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.interceptors import ProducerInterceptors
 from pyclient.producer.record_intake import RecordIntake
+from pyclient.producer.sent_records import SentRecords
 from pyclient.serialization import Headers
 
 if TYPE_CHECKING:
-    from pyclient.config.definition import Config
+    import pyarrow
+
     from pyclient.net.environment import Environment
 
 _client_ids = itertools.count(1)
@@ -62,7 +65,10 @@ class KafkaProducer:
         self._interceptors = ProducerInterceptors(made) if made else None
         self._core = ProducerCore(config, client_id, environment)
         self._reporters = Reporters(reporters, self._core.metrics.metrics(client_id).values())
-        self._send = self._choose_send(config)
+        intake = RecordIntake(config, self._core)
+        self._send = self._choose_send(intake)
+        in_bulk = intake.is_plain and self._interceptors is None
+        self._bulk = BulkIntake(intake, self._send, in_bulk)
         if type(self).send is _SEND:
             # One call less for each record. It hides the method, so not where that is another.
             self.send = self._send  # type: ignore[method-assign]
@@ -75,10 +81,9 @@ class KafkaProducer:
                 self._close_plugins()
                 raise
 
-    def _choose_send(self, config: Config) -> Callable[..., FutureRecordMetadata]:
+    def _choose_send(self, intake: RecordIntake) -> Callable[..., FutureRecordMetadata]:
         """The shortest way of a record that the configuration allows."""
         # None of these refers to the producer: it is gone as soon as its program drops it.
-        intake = RecordIntake(config, self._core)
         if self._interceptors is not None:
             return partial(self._interceptors.send, intake.send)
         if intake.is_plain:
@@ -123,6 +128,60 @@ class KafkaProducer:
             ValueError: neither key nor value; no such partition; not a topic's name.
         """
         return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None = None,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> SentRecords:
+        """Publish many records in one call, which costs a fraction of as many calls of `send`.
+
+        Records of a partition keep their order. A record that cannot be taken (it is too large,
+        or there is no memory for `max_block_ms`) fails its future; those before it are sent.
+
+        Args:
+            topic: where to.
+            values: as `send` takes them.
+            keys: as many, if there are any.
+            partition: for all of them; by default by key, or the sticky one.
+            timestamp_ms: for all of them; by default now.
+
+        Returns:
+            Their futures, as a sequence; its `get()` waits for all.
+
+        Raises:
+            As `send` does, before any record is taken.
+        """
+        return self._bulk.send_many(topic, values, keys, partition, timestamp_ms)
+
+    def send_arrow(
+        self,
+        topic: str,
+        data: pyarrow.Table | pyarrow.RecordBatch | pyarrow.Array,
+        *,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> SentRecords:
+        """Publish Arrow columns of bytes or text, a record a row, without an object a row.
+
+        Args:
+            topic: where to.
+            data: the columns `value` and, if there are keys, `key`; or an array of values.
+            partition: for all of them; by default by key, or the sticky one.
+            timestamp_ms: for all of them; by default now.
+
+        Returns:
+            The futures, as `send_many` does.
+
+        Raises:
+            As `send` does, before any record is taken; TypeError and ValueError also for columns
+            of other types or names.
+        """
+        return self._bulk.send_arrow(topic, data, partition, timestamp_ms)
 
     def flush(self, timeout: float | None = None) -> None:
         """Block until every record sent before this call is delivered or has failed.

@@ -13,22 +13,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyclient import _twin
 from pyclient.errors import (
     BufferExhaustedError,
     IllegalStateError,
     KafkaError,
-    RecordTooLargeError,
 )
 from pyclient.metadata import ClusterMetadata
 from pyclient.producer.batch_result import BatchResult
+from pyclient.producer.batch_sizing import BatchSizing, Limits, Record
 from pyclient.producer.buffer_pool import BufferPool
 from pyclient.producer.delivery_deadlines import DeliveryDeadlines
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
 from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
 from pyclient.producer.ready_partitions import ReadyPartitions
+from pyclient.records.builder import BatchBuilder
 from pyclient.serialization import Bytes, Headers
 
 if TYPE_CHECKING:
@@ -36,18 +37,9 @@ if TYPE_CHECKING:
     from pyclient.net.engine import Engine
 
 MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
+AppendSome: TypeAlias = Callable[[BatchBuilder, int], range]
+"""Appends rows from the given one on, as many as fit; returns their indexes in the batch."""
 Appended: TypeAlias = tuple[BatchResult, int]
-_Record: TypeAlias = tuple[int, Bytes | None, Bytes | None, Headers]  # try_append's arguments
-
-
-class Limits(NamedTuple):
-    """What the configuration says about sizes and times."""
-
-    batch_size: int
-    batch_max_size: int
-    max_request_size: int
-    linger_ms: float
-    delivery_timeout_ms: float
 
 
 class RecordAccumulator:
@@ -58,6 +50,7 @@ class RecordAccumulator:
     ) -> None:
         self._limits = limits
         self._pool = pool
+        self._sizing = BatchSizing(limits, pool)
         self._engine = engine
         self._new_builder = new_builder
         self._appends_are_atomic = _twin.NATIVE
@@ -121,15 +114,33 @@ class RecordAccumulator:
             self._engine.wake()
         return appended
 
+    def append_some(
+        self, topic: TopicQueues, partition: int | None, append: AppendSome, start: int
+    ) -> tuple[BatchResult, range] | None:
+        """Add as many rows as go into the open batch; None where there is no room, or no batch.
+
+        Then the next row is to be given to `append`, which makes room or waits for it.
+        """
+        queue = topic.sticky_queue if partition is None else topic.queues[partition]
+        batch = queue.open_batch
+        if batch is None:
+            return None
+        if self._appends_are_atomic:
+            indexes = append(batch.builder, start)
+        else:
+            with self._lock:
+                indexes = append(batch.builder, start)
+        return (batch.result, indexes) if indexes else None
+
     def _append_to_new(
         self,
         topic: TopicQueues,
         partition: int | None,
-        record: _Record,
+        record: Record,
         max_block_ms: float,
     ) -> tuple[Appended, bool]:
         """Add a record that did not fit; whether the I/O thread has to be woken, too."""
-        size = self._buffer_size(record)
+        size = self._sizing.buffer_size(record)
         buffer: bytearray | None = None
         try:
             while True:
@@ -153,7 +164,7 @@ class RecordAccumulator:
         self,
         topic: TopicQueues,
         partition: int | None,
-        record: _Record,
+        record: Record,
         now_ms: float,
     ) -> tuple[PartitionQueue, Appended | None]:
         """Choose the partition and look once more at its open batch. Under the lock."""
@@ -172,42 +183,19 @@ class RecordAccumulator:
                 queue = topic.sticky_queue
             elif batch is None:
                 return queue, None
-            elif not self._grow(batch, record, now_ms):
-                queue.seal()
-                self._ready.evaluate(queue, now_ms)
-
-    def _grow(self, batch: ProducerBatch, record: _Record, now_ms: float) -> bool:
-        """Give a batch whose buffer is full one more, if it may have it. Under the lock.
-
-        A batch that has `batch.size` bytes is ready, but stays open: while its partition has to
-        wait, it grows, and so one request carries more. Only memory that nobody waits for is
-        taken, and no batch gets so old that little time is left to deliver it.
-        """
-        topic, builder = batch.queue.topic, batch.builder
-        ratio = topic.compression_ratio
-        if (builder.raw_size + builder.size_of(*record)) * ratio > self._limits.batch_size:
-            self._end_linger(batch, now_ms)
-        grown = builder.raw_size + self._pool.pooled_size
-        if (
-            grown * ratio > topic.batch_max_size
-            or grown > self._limits.max_request_size
-            or now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
-            or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
-        ):
-            return False
-        buffer = self._pool.try_allocate(self._pool.pooled_size)
-        if buffer is None:
-            return False
-        builder.extend(buffer)
-        batch.queue.grown(batch)
-        return True
+            else:
+                if self._sizing.is_ready(batch, record):
+                    self._end_linger(batch, now_ms)
+                if not self._sizing.grow(batch, record, now_ms):
+                    queue.seal()
+                    self._ready.evaluate(queue, now_ms)
 
     def _end_linger(self, batch: ProducerBatch, now_ms: float) -> None:
         batch.due_ms = DUE_NOW
         self._ready.evaluate(batch.queue, now_ms)
 
     def _start_batch(
-        self, queue: PartitionQueue, buffer: bytearray, record: _Record, now_ms: float
+        self, queue: PartitionQueue, buffer: bytearray, record: Record, now_ms: float
     ) -> Appended:
         """Begin a batch with a record that is known to fit. Under the lock."""
         builder = self._new_builder(buffer)
@@ -219,22 +207,6 @@ class RecordAccumulator:
         self._deadlines.watch(batch)
         self._ready.evaluate(queue, now_ms)
         return result, index
-
-    def _buffer_size(self, record: _Record) -> int:
-        _, key, value, headers = record
-        size = _twin.batch_size_of(key, value, headers)
-        for option, limit in (
-            ("max.request.size", self._limits.max_request_size),
-            ("buffer.memory", self._pool.total),
-        ):
-            if size > limit:
-                raise RecordTooLargeError(
-                    f"the record needs a batch of {size} bytes, which is more than the {limit}"
-                    f" of {option}",
-                    size=size,
-                    limit=limit,
-                )
-        return max(size, self._limits.batch_size)
 
     def _allocate(self, size: int, max_block_ms: float) -> bytearray:
         if not self._engine.on_io_thread():

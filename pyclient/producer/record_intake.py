@@ -47,7 +47,7 @@ class RecordIntake:
         self._max_block_ms: int = config["max.block.ms"]
         self._core = core
         self._clock = core.engine.clock
-        self._accumulator = core.accumulator
+        self.accumulator = core.accumulator
         self.is_plain = (
             self._serialize_key is None
             and self._serialize_value is None
@@ -76,13 +76,10 @@ class RecordIntake:
         if key_bytes.__class__ not in _PAYLOAD_TYPES or value_bytes.__class__ not in _PAYLOAD_TYPES:
             raise _not_bytes(key_bytes, value_bytes)
         headers_size = -1 if not headers else _headers_size(headers)
-        if timestamp_ms is None:
-            timestamp_ms = self._clock.now_ms()
-        elif timestamp_ms < 0:
-            raise ValueError(f"a timestamp cannot be negative: {timestamp_ms}")
+        timestamp_ms = self.timestamp(timestamp_ms)
 
         max_block_ms: float = self._max_block_ms
-        queues = self._accumulator.topics.get(topic)
+        queues = self.accumulator.topics.get(topic)
         try:
             if queues is None:
                 queues, max_block_ms = self._find_topic(topic)
@@ -98,11 +95,11 @@ class RecordIntake:
                     partition = hashed % queues.partition_count
             else:
                 self._check_partition(queues, partition)
-            result, index = self._accumulator.append(
+            result, index = self.accumulator.append(
                 queues, partition, timestamp_ms, key_bytes, value_bytes, headers or (), max_block_ms
             )
         except KafkaError as error:
-            result, index = self._refuse(error, topic, partition), 0
+            result, index = self.refuse(error, topic, partition), 0
         return FutureRecordMetadata(
             result,
             index,
@@ -111,6 +108,34 @@ class RecordIntake:
             -1 if value_bytes is None else len(value_bytes),
             headers_size,
         )
+
+    def timestamp(self, timestamp_ms: int | None) -> int:
+        """A record's timestamp: the given one, or now.
+
+        Raises:
+            ValueError: it is negative.
+        """
+        if timestamp_ms is None:
+            return self._clock.now_ms()
+        if timestamp_ms < 0:
+            raise ValueError(f"a timestamp cannot be negative: {timestamp_ms}")
+        return timestamp_ms
+
+    def find_queues(self, topic: str, partition: int | None) -> tuple[TopicQueues, float]:
+        """A topic's queues, which have this partition, and how long the caller may still wait.
+
+        Raises:
+            KafkaError: there is no metadata of the topic in time; the producer cannot be used.
+            ValueError: there is no such partition, or this is not a topic's name.
+        """
+        self._core.check_usable("send()")
+        queues = self.accumulator.topics.get(topic)
+        max_block_ms: float = self._max_block_ms
+        if queues is None:
+            queues, max_block_ms = self._find_topic(topic)
+        if partition is not None:
+            self._check_partition(queues, partition)
+        return queues, max_block_ms
 
     def _find_topic(self, topic: str) -> tuple[TopicQueues, float]:
         """Wait for a topic's metadata; its queues, and how long the caller may still wait."""
@@ -123,7 +148,7 @@ class RecordIntake:
             )
         engine = self._core.engine
         deadline = Deadline(self._clock, self._max_block_ms)
-        while (queues := self._accumulator.add_topic(topic)) is None:
+        while (queues := self.accumulator.add_topic(topic)) is None:
             if engine.on_io_thread():
                 engine.metadata.add_topic(topic)
                 raise KafkaTimeoutError(
@@ -147,25 +172,30 @@ class RecordIntake:
                 f" there is no partition {partition}"
             )
 
-    def _refuse(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
+    def refuse(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
         """Raise, or return a failed result: what the brokers say belongs into the future."""
         in_callback = self._core.engine.on_io_thread()
-        if isinstance(error, RecordTooLargeError) or not (
-            isinstance(error, BrokerResponseError)
-            or (in_callback and isinstance(error, KafkaTimeoutError))
-        ):
-            if isinstance(error, BufferExhaustedError):
-                raise BufferExhaustedError(
-                    f"{error}: {self._core.why_waiting()}",
-                    buffered=error.buffered,
-                    limit=error.limit,
-                ) from None
-            raise error
+        belongs_into_future = isinstance(error, BrokerResponseError) or (
+            in_callback and isinstance(error, KafkaTimeoutError)
+        )
+        if belongs_into_future and not isinstance(error, RecordTooLargeError):
+            return self.failed(error, topic, partition)
+        raise self._explained(error) from None
+
+    def failed(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
+        """The result of records that were not taken in."""
         result = BatchResult(
             TopicPartition(topic, -1 if partition is None else partition), self._core.engine
         )
-        result.fail(error)
+        result.fail(self._explained(error))
         return result
+
+    def _explained(self, error: KafkaError) -> KafkaError:
+        if not isinstance(error, BufferExhaustedError):
+            return error
+        return BufferExhaustedError(
+            f"{error}: {self._core.why_waiting()}", buffered=error.buffered, limit=error.limit
+        )
 
 
 def _not_bytes(key: object, value: object) -> TypeError:

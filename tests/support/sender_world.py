@@ -10,11 +10,12 @@ from functools import partial
 from pyclient import _twin
 from pyclient.entropy import Entropy
 from pyclient.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
+from pyclient.producer.batch_sizing import Limits
 from pyclient.producer.buffer_pool import BufferPool
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.metrics import ProducerMetrics
 from pyclient.producer.outcomes import BatchOutcomes, RetryRules
-from pyclient.producer.record_accumulator import Limits, RecordAccumulator
+from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sender import Sender, SenderSettings
 from pyclient.producer.sequences import Sequences
 from pyclient.protocol.messages.produce import (

@@ -133,7 +133,7 @@ def test_a_sealed_batch_takes_neither_records_nor_buffers(twin: ModuleType) -> N
     assert builder.is_sealed
     assert builder.try_append(TIMESTAMP, None, b"late") == -1
     assert not builder.has_room_for(TIMESTAMP, None, b"late")
-    assert builder.append_many(TIMESTAMP, [b"late"]) == 0
+    assert not builder.append_many(TIMESTAMP, [b"late"])
     assert not builder.extend(bytearray(100))
     assert builder.record_count == 1
 

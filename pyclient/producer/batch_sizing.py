@@ -1,0 +1,86 @@
+"""How large batches become: where one is ready, and how far it may grow while it has to wait.
+
+Memory comes in buffers of `batch.size`. A batch that has `batch.size` bytes on the wire, as far as
+its topic's compression ratio tells, is ready. But it stays open, and takes more buffers, for as
+long as its partition has to wait for its broker: so one request carries more, and latency does not
+change. `batch.max.size` bounds it. The accumulator calls in, under its lock.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from pyclient import _twin
+from pyclient.errors import RecordTooLargeError
+from pyclient.producer.buffer_pool import BufferPool
+from pyclient.producer.producer_batch import ProducerBatch
+from pyclient.serialization import Bytes, Headers
+
+Record: TypeAlias = tuple[int, Bytes | None, Bytes | None, Headers]
+"""The arguments of a builder's `try_append`."""
+
+
+class Limits(NamedTuple):
+    """What the configuration says about sizes and times."""
+
+    batch_size: int
+    batch_max_size: int
+    max_request_size: int
+    linger_ms: float
+    delivery_timeout_ms: float
+
+
+class BatchSizing:
+    """The rules of sizes, for one producer."""
+
+    def __init__(self, limits: Limits, pool: BufferPool) -> None:
+        self._limits = limits
+        self._pool = pool
+
+    def buffer_size(self, record: Record) -> int:
+        """What a batch that begins with this record needs.
+
+        Raises:
+            RecordTooLargeError: no batch could hold the record.
+        """
+        _, key, value, headers = record
+        size = _twin.batch_size_of(key, value, headers)
+        for option, limit in (
+            ("max.request.size", self._limits.max_request_size),
+            ("buffer.memory", self._pool.total),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(
+                    f"the record needs a batch of {size} bytes, which is more than the {limit}"
+                    f" of {option}",
+                    size=size,
+                    limit=limit,
+                )
+        return max(size, self._limits.batch_size)
+
+    def is_ready(self, batch: ProducerBatch, record: Record) -> bool:
+        """Whether a batch is as large as `batch.size` asks, now that its buffer is full."""
+        raw_size = batch.builder.raw_size + batch.builder.size_of(*record)
+        return raw_size * batch.queue.topic.compression_ratio > self._limits.batch_size
+
+    def grow(self, batch: ProducerBatch, record: Record, now_ms: float) -> bool:
+        """Give a batch whose buffer is full one more for this record, if it may have it.
+
+        Only memory that nobody waits for is taken, and no batch is filled up that has little time
+        left to be delivered.
+        """
+        topic = batch.queue.topic
+        grown = batch.builder.raw_size + self._pool.pooled_size
+        if (
+            grown * topic.compression_ratio > topic.batch_max_size
+            or grown > self._limits.max_request_size
+            or now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
+            or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
+        ):
+            return False
+        buffer = self._pool.try_allocate(self._pool.pooled_size)
+        if buffer is None:
+            return False
+        batch.builder.extend(buffer)
+        batch.queue.grown(batch)
+        return True
