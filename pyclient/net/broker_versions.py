@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pyclient.errors import CorrelationIdError, ProtocolError, UnsupportedVersionError, for_code
+from pyclient.net.throttling import client_waits
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pyclient.protocol.registry import ApiVersionRange, choose_version
 from pyclient.protocol.schema import Message
@@ -18,10 +19,15 @@ _CORRELATION_ID_BYTES: Final = 4
 
 
 class BrokerVersions(NamedTuple):
-    """The APIs that a broker serves, and the cluster's `transaction.version`."""
+    """The APIs that a broker serves, and the cluster's `transaction.version`.
+
+    Attributes:
+        throttle_time_ms: for how long it wants to hear nothing after this answer.
+    """
 
     served: Mapping[int, ApiVersionRange]
     transaction_version: int = 0
+    throttle_time_ms: int = 0
 
     def choose(self, request: Message) -> int:
         """The version to send a request in.
@@ -57,4 +63,5 @@ def read_api_versions(
     return BrokerVersions(
         {one.api_key: ApiVersionRange(one.min_version, one.max_version) for one in answer.api_keys},
         levels.get("transaction.version", 0),
+        answer.throttle_time_ms if client_waits(ApiVersionsRequest.api_key or 0, version) else 0,
     )

@@ -27,6 +27,7 @@ from pyclient.net.in_flight_requests import InFlightRequest, InFlightRequests
 from pyclient.net.poller import Poller, Transport
 from pyclient.net.request_manager import OnDone, Outcome, UnsentRequest
 from pyclient.net.resolver import Address, Resolution
+from pyclient.net.throttling import client_waits
 from pyclient.protocol.frame import LENGTH, request_frame
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.registry import response_class
@@ -220,6 +221,8 @@ class Connection:
         self.last_failure = None
         self.failures = 0
         self._addresses.clear()
+        if versions.throttle_time_ms > 0:
+            self._mute(versions.throttle_time_ms, now_ms)
         logger.info("Connected to broker %d at %s", self.broker.node_id, self.where)
 
     # Requests and responses
@@ -288,10 +291,17 @@ class Connection:
             self._finish(entry.unsent, error)
             self.lose(failures.broken(self.where, error), now_ms)
             return
+        api_key = entry.unsent.request.api_key
+        assert api_key is not None
         throttle_time_ms = getattr(response, "throttle_time_ms", 0)
-        if throttle_time_ms > 0:
-            self.muted_until_ms = max(self.muted_until_ms, now_ms + throttle_time_ms)
+        if throttle_time_ms > 0 and client_waits(api_key, entry.version):
+            self._mute(throttle_time_ms, now_ms)
         self._finish(entry.unsent, response)
+
+    def _mute(self, throttle_time_ms: float, now_ms: float) -> None:
+        """A quota is exceeded: send nothing for a while."""
+        logger.debug("%s throttles this client for %d ms", self.where, throttle_time_ms)
+        self.muted_until_ms = max(self.muted_until_ms, now_ms + throttle_time_ms)
 
     def _oldest_with_response(self) -> InFlightRequest | None:
         entry = self.in_flight.oldest()

@@ -325,22 +325,24 @@ class NetworkClient:
             for node in self._entropy.shuffled(self._candidates)
             if (connection := self._connection(node)) is not None
         ]
-        waits_until_ms = []
-        for connection in connections:
-            if connection.is_ready:  # busy or muted
-                waits_until_ms.append(max(connection.muted_until_ms, now_ms))
-            elif not connection.is_disconnected:
-                waits_until_ms.append(connection.setup_began_ms + _CONNECT_PATIENCE_MS)
-        if any(until_ms > now_ms for until_ms in waits_until_ms):
-            self._due_at(min(until_ms for until_ms in waits_until_ms if until_ms > now_ms))
-            return
-        if any(one.is_ready for one in connections):
+        muted = [one for one in connections if one.is_ready and one.muted_until_ms > now_ms]
+        if muted:
+            self._due_at(min(one.muted_until_ms for one in muted))
+        if any(one.is_ready and one not in muted for one in connections):
             return  # busy; a response will make room
+        patience_ms = [
+            one.setup_began_ms + _CONNECT_PATIENCE_MS
+            for one in connections
+            if not one.is_ready and not one.is_disconnected
+        ]
+        if any(until_ms > now_ms for until_ms in patience_ms):
+            self._due_at(min(until_ms for until_ms in patience_ms if until_ms > now_ms))
+            return
         resting = [one for one in connections if one.is_disconnected]
         if not resting:
             return
         next_one = min(resting, key=lambda one: one.retry_at_ms)
-        all_failed = all(one.failures for one in resting)
+        all_failed = not muted and all(one.failures for one in resting)
         if all_failed and next_one.retry_at_ms > now_ms and self._add_bootstrap_servers():
             self._reach_any_node(now_ms)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -78,43 +78,31 @@ def load_identity(
         KafkaConfigurationError: they can't be read, or don't belong together.
     """
     whole = chain.read(*_CERTIFICATE) + key.read(*_PRIVATE_KEY)
+    is_encrypted = False
 
     def secret() -> str | bytes:
-        if password is None:
-            raise key.error(f"the private key is encrypted: give its password in {password_option}")
-        return password.reveal()
-
-    with _as_file(whole) as path:
-        _load_chain(context, path, chain, key, secret, password_option)
-
-
-def _load_chain(
-    context: ssl.SSLContext,
-    path: str,
-    chain: Pem,
-    key: Pem,
-    secret: Callable[[], str | bytes],
-    password_option: str,
-) -> None:
-    asked = False
-
-    def on_encrypted() -> str | bytes:
-        nonlocal asked
-        asked = True
-        return secret()
+        # Nothing is raised here: OpenSSL may ask more than once.
+        nonlocal is_encrypted
+        is_encrypted = True
+        return b"" if password is None else password.reveal()
 
     try:
-        # Always with a function: without one OpenSSL asks for a password on the terminal.
-        context.load_cert_chain(path, password=on_encrypted)
+        with _as_file(whole) as path:
+            # Always with a function: without one OpenSSL asks for a password on the terminal.
+            context.load_cert_chain(path, password=secret)
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or str(error)
         if reason == "KEY_VALUES_MISMATCH":
-            raise key.error(f"the private key is not that of the certificate in {chain}") from None
-        if asked:
-            raise key.error(
+            text = f"the private key is not that of the certificate in {chain}"
+        elif is_encrypted and password is None:
+            text = f"the private key is encrypted: give its password in {password_option}"
+        elif is_encrypted:
+            text = (
                 f"the private key cannot be decrypted: is the password in {password_option} right?"
-            ) from None
-        raise chain.error(f"certificate or key cannot be used ({reason})") from None
+            )
+        else:
+            raise chain.error(f"certificate or key cannot be used ({reason})") from None
+        raise key.error(text) from None
 
 
 def load_trust(context: ssl.SSLContext, source: Pem) -> None:
