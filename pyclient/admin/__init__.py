@@ -12,6 +12,7 @@ from pyclient.admin.config_types import (
 from pyclient.admin.new_topic import NewTopic
 from pyclient.admin.partitions import NewPartitions
 from pyclient.admin.records import IsolationLevel, OffsetSpec
+from pyclient.admin.replicas import ElectionType
 
 __all__ = [
     "AlterConfigOp",
@@ -20,6 +21,7 @@ __all__ = [
     "ConfigResourceType",
     "ConfigSourceType",
     "ConfigType",
+    "ElectionType",
     "IsolationLevel",
     "KafkaAdminClient",
     "NewPartitions",

@@ -11,6 +11,7 @@ from pyclient.admin.config_changes import ConfigCalls
 from pyclient.admin.groups import GroupCalls
 from pyclient.admin.partitions import PartitionCalls
 from pyclient.admin.records import RecordCalls
+from pyclient.admin.replicas import ReplicaCalls
 from pyclient.admin.requests import AdminRequests
 from pyclient.admin.topics import TopicCalls
 from pyclient.config import admin as admin_config
@@ -24,7 +25,7 @@ _client_ids = itertools.count(1)
 
 
 class KafkaAdminClient(
-    TopicCalls, PartitionCalls, RecordCalls, ConfigCalls, ClusterCalls, GroupCalls
+    TopicCalls, PartitionCalls, ReplicaCalls, RecordCalls, ConfigCalls, ClusterCalls, GroupCalls
 ):
     """Manages topics, partitions, configurations and groups. Any number of threads may share one.
 

@@ -1,14 +1,16 @@
-"""The cluster: its brokers, and what lies on their disks."""
+"""The cluster: its brokers and controllers, what they can do, what lies on their disks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pyclient.admin.calls import AdminCalls
-from pyclient.admin.results import as_dict
+from pyclient.admin.results import Result, as_dict, error_of
 from pyclient.admin.topic_metadata import metadata_request, topics_in
 from pyclient.errors import UnsupportedVersionError, for_code
+from pyclient.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pyclient.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -18,12 +20,21 @@ from pyclient.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
+from pyclient.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionData,
+    TopicData,
+)
 from pyclient.protocol.messages.metadata import MetadataResponse
 from pyclient.timers import Deadline
+from pyclient.version import __version__
+
+_CLUSTER_METADATA: Final = "__cluster_metadata"
 
 
 class ClusterCalls(AdminCalls):
-    """Describe brokers."""
+    """Describe brokers and controllers."""
 
     def describe_cluster(self) -> dict[str, Any]:
         """The cluster's id, controller and brokers."""
@@ -45,6 +56,51 @@ class ClusterCalls(AdminCalls):
         for broker in described["brokers"]:
             broker["broker_id"] = broker.pop("node_id")
         return {key: described[key] for key in ("cluster_id", "controller_id", "brokers")}
+
+    def describe_features(
+        self, send_request_to_controller: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """By feature the levels that a broker supports, and the level that the cluster is at.
+
+        Args:
+            send_request_to_controller: ask the controller, and not just any broker.
+        """
+        deadline = self._requests.deadline()
+        node = None
+        if send_request_to_controller:
+            (node,) = self._requests.to_controller([None], deadline)
+        request = ApiVersionsRequest(
+            client_software_name="kafka-pyclient", client_software_version=__version__
+        )
+        response = self._requests.ask(request, deadline, node=node)
+        assert isinstance(response, ApiVersionsResponse)
+        if response.error_code:
+            raise for_code(response.error_code)()
+        epoch = response.finalized_features_epoch
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        for able in response.supported_features:
+            found[able.name]["supported"] = (able.min_version, able.max_version)
+        for final in response.finalized_features:
+            levels = (final.min_version_level, final.max_version_level)
+            found[final.name]["finalized"] = levels
+            found[final.name]["finalized_epoch"] = epoch if epoch >= 0 else None
+        return dict(found)
+
+    def describe_metadata_quorum(self) -> dict[str, Any]:
+        """The controllers of the cluster: who leads, and how far each of them is."""
+        partition = PartitionData(partition_index=0)
+        topic = TopicData(topic_name=_CLUSTER_METADATA, partitions=[partition])
+        request = DescribeQuorumRequest(topics=[topic])
+        response = self._requests.ask(request, self._requests.deadline())
+        assert isinstance(response, DescribeQuorumResponse)
+        parts: list[Result] = [response]
+        parts += [one for of in response.topics for one in of.partitions]
+        for part in parts:
+            error = error_of(_CLUSTER_METADATA, part)
+            if error is not None:
+                raise error
+        described = as_dict(response)
+        return {key: described[key] for key in ("topics", "nodes")}
 
     def describe_log_dirs(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pyclient.admin.calls import AdminCalls, member_of
+from pyclient.admin.partition_keys import by_topic, partition_name, results_by_partition
 from pyclient.admin.results import as_dict
 from pyclient.admin.routes import LeaderRoute
 from pyclient.admin.work import Route, Work, raise_first_error
@@ -23,8 +24,6 @@ from pyclient.protocol.messages.list_offsets import (
 from pyclient.types import OffsetAndTimestamp, TopicPartition
 
 _NO_REPLICA: Final = -1
-
-Value = TypeVar("Value")
 
 
 class OffsetSpec(IntEnum):
@@ -73,12 +72,12 @@ class RecordCalls(AdminCalls):
                 lambda pending: DeleteRecordsRequest(
                     topics=[
                         DeleteRecordsTopic(name=name, partitions=of)
-                        for name, of in _by_topic(pending).items()
+                        for name, of in by_topic(pending).items()
                     ],
                     timeout_ms=int(deadline.remaining_ms()),
                 ),
-                _results_by_partition,
-                _name,
+                results_by_partition,
+                partition_name,
                 self._leaders(partition_leader_id),
                 deadline,
                 repeatable=True,  # before the same offset there is nothing to delete any more
@@ -116,12 +115,12 @@ class RecordCalls(AdminCalls):
                     isolation_level=level,
                     topics=[
                         ListOffsetsTopic(name=name, partitions=of)
-                        for name, of in _by_topic(pending).items()
+                        for name, of in by_topic(pending).items()
                     ],
                     timeout_ms=int(deadline.remaining_ms()),
                 ),
-                _results_by_partition,
-                _name,
+                results_by_partition,
+                partition_name,
                 self._leaders(None),
                 deadline,
                 repeatable=True,
@@ -141,22 +140,3 @@ class RecordCalls(AdminCalls):
         if leader is None:
             return LeaderRoute(self._requests)
         return lambda keys, _deadline: {leader: keys}
-
-
-def _by_topic(items: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[Value]]:
-    grouped: dict[str, list[Value]] = {}
-    for key, value in items:
-        grouped.setdefault(key.topic, []).append(value)
-    return grouped
-
-
-def _results_by_partition(response: Any) -> Iterable[tuple[TopicPartition, Any]]:
-    return (
-        (TopicPartition(topic.name, one.partition_index), one)
-        for topic in response.topics
-        for one in topic.partitions
-    )
-
-
-def _name(partition: TopicPartition) -> str:
-    return f"{partition.topic}-{partition.partition}"

@@ -10,6 +10,7 @@ from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartit
 from pyclient.admin import ConfigResource, NewTopic, OffsetSpec
 from pyclient.errors import (
     InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
     OffsetOutOfRangeError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
@@ -137,6 +138,20 @@ def test_records_are_deleted_and_offsets_looked_up(
     page = admin.describe_topic_partitions(["records"])
     assert page["topics"][0]["partitions"][0]["leader_id"] >= 0
     assert page["next_cursor"] is None
+
+
+def test_replicas_controllers_and_features_are_managed(admin: KafkaAdminClient) -> None:
+    admin.create_topics([NewTopic("moved", 2, 1)], wait_for_metadata=True)
+    (broker,) = (one["broker_id"] for one in admin.describe_cluster()["brokers"])
+    (elected,) = admin.elect_leaders("preferred", ["moved"])["replica_election_results"]
+    assert {one["error_code"] for one in elected["partition_result"]} == {84}  # not needed
+    partitions = [TopicPartition("moved", 0), TopicPartition("moved", 1)]
+    moved = admin.alter_partition_reassignments({partitions[0]: [broker], partitions[1]: [99]})
+    assert moved == {partitions[0]: None, partitions[1]: InvalidReplicaAssignmentError}
+    assert admin.list_partition_reassignments() == {}
+    (topic,) = admin.describe_metadata_quorum()["topics"]
+    assert topic["partitions"][0]["leader_id"] >= 0
+    assert admin.describe_features()["metadata.version"]["finalized_epoch"] >= 0
 
 
 def test_a_group_is_listed_described_and_deleted(

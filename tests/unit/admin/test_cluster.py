@@ -3,6 +3,12 @@
 import pytest
 
 from pyclient.errors import ClusterAuthorizationError, UnknownTopicOrPartitionError
+from pyclient.protocol.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from pyclient.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -11,6 +17,12 @@ from pyclient.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
+)
+from pyclient.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionResult,
+    TopicResult,
 )
 from pyclient.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -97,3 +109,32 @@ def test_partitions_are_described_page_by_page(admin, controller, other):
     ]
     assert sorted(one.response_partition_limit for one in received) == [2, 2000]
     assert [one.cursor.partition_index for one in received if one.cursor is not None] == [2]
+
+
+def test_features_are_described(admin, controller, other):
+    features = ApiVersionsResponse(
+        api_keys=controller.api_versions(None, 0).api_keys,
+        supported_features=[
+            SupportedFeatureKey(name="group.version", min_version=0, max_version=1)
+        ],
+        finalized_features=[
+            FinalizedFeatureKey(name="group.version", max_version_level=1, min_version_level=1)
+        ],
+        finalized_features_epoch=7,
+    )
+    controller.on(ApiVersionsRequest, features)
+    assert admin.describe_features(send_request_to_controller=True) == {
+        "group.version": {"supported": (0, 1), "finalized": (1, 1), "finalized_epoch": 7}
+    }
+
+
+def test_the_controllers_are_described(admin, controller, other):
+    partition = PartitionResult(leader_id=1, high_watermark=9)
+    topic = TopicResult(topic_name="__cluster_metadata", partitions=[partition])
+    for broker in (controller, other):
+        broker.on(DescribeQuorumRequest, DescribeQuorumResponse(topics=[topic]))
+    described = admin.describe_metadata_quorum()
+    assert described["topics"][0]["partitions"][0]["high_watermark"] == 9
+    partition.error_code = UnknownTopicOrPartitionError.code
+    with pytest.raises(UnknownTopicOrPartitionError, match="__cluster_metadata"):
+        admin.describe_metadata_quorum()
