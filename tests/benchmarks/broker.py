@@ -140,7 +140,8 @@ def produce_and_consume(broker: Broker, topic: str, size: int, total: int) -> tu
     load.create_topic(bootstrap, topic)
     try:
         produced = measured(broker, lambda: load.produce(bootstrap, topic, size, total))
-        consumed = measured(broker, lambda: load.consume(bootstrap, topic, size, total))
+        with load.reading_consumer(bootstrap, topic) as consume:
+            consumed = measured(broker, lambda: consume(size, total))
     finally:
         load.delete_topic(bootstrap, topic)
     return produced, consumed

@@ -80,8 +80,12 @@ def produce(bootstrap: str, topic: str, record_bytes: int, total_bytes: int) -> 
     return count * record_bytes
 
 
-def consume(bootstrap: str, topic: str, record_bytes: int, total_bytes: int) -> int:
-    """Read so many bytes of records, from the start of every partition; bytes read."""
+@contextmanager
+def reading_consumer(bootstrap: str, topic: str) -> Iterator[Callable[[int, int], int]]:
+    """A consumer that has found every partition's start; it reads so many bytes of records on.
+
+    It has its first record by then: before that it lets half a second pass by itself.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -93,15 +97,20 @@ def consume(bootstrap: str, topic: str, record_bytes: int, total_bytes: int) -> 
         }
     )
     consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in range(PARTITIONS)])
-    left = total_bytes // record_bytes
-    try:
+
+    def consume(record_bytes: int, total_bytes: int) -> int:
+        left = total_bytes // record_bytes - 1
         while left:
             messages = consumer.consume(min(left, 100_000), TIMEOUT_SECONDS)
             assert messages, "no records came"
             left -= len(messages)
+        return total_bytes
+
+    try:
+        assert consumer.consume(1, TIMEOUT_SECONDS), "no records came"
+        yield consume
     finally:
         consumer.close()
-    return total_bytes
 
 
 @contextmanager
