@@ -22,6 +22,7 @@ DEFAULT_HOST: Final = "127.0.0.1"
 _SYNTAX: Final = r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?P<port>\d+)"
 _PORT_MAX: Final = 65535
 _EVERYWHERE: Final = ("0.0.0.0", "::")
+# In the order of Kafka's numbers for them.
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SERVED: Final = ("PLAINTEXT", "SSL")
 
@@ -45,7 +46,8 @@ class Listener(NamedTuple):
     def endpoint(self) -> Endpoint:
         """What clients of this listener are told."""
         host, port = self.advertised or (self.host or os.uname().nodename, 0)
-        return Endpoint(self.name, host, port or self.port)
+        protocol = _PROTOCOLS.index("SSL" if self.has_tls else "PLAINTEXT")
+        return Endpoint(self.name, host, port or self.port, protocol)
 
 
 def configured_listeners(

@@ -97,7 +97,13 @@ class Controller:
             incarnation_id=self._entropy.uuid(),
             broker_epoch=-1,
             end_points=[
-                BrokerEndpoint(name=one.listener, host=one.host, port=one.port) for one in endpoints
+                BrokerEndpoint(
+                    name=one.listener,
+                    host=one.host,
+                    port=one.port,
+                    security_protocol=one.security_protocol,
+                )
+                for one in endpoints
             ],
             rack=rack,
             fenced=False,

@@ -39,11 +39,12 @@ def collision_key(name: str) -> str:
 
 
 class Endpoint(NamedTuple):
-    """Where clients of one listener find a broker."""
+    """Where clients of one listener find a broker; the protocol is Kafka's number of it."""
 
     listener: str
     host: str
     port: int
+    security_protocol: int = 0
 
 
 class BrokerImage(NamedTuple):
@@ -146,7 +147,9 @@ class ClusterImage:
             broker_id=record.broker_id,
             epoch=record.broker_epoch if record.broker_epoch >= 0 else offset,
             endpoints={
-                endpoint.name: Endpoint(endpoint.name, endpoint.host, endpoint.port)
+                endpoint.name: Endpoint(
+                    endpoint.name, endpoint.host, endpoint.port, endpoint.security_protocol
+                )
                 for endpoint in record.end_points
             },
             rack=record.rack,

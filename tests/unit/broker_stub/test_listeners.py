@@ -103,6 +103,7 @@ def test_tls_is_spoken_where_the_map_says_so():
     ]
     (one,) = listeners("INTERNAL://127.0.0.1:1", listener_security_protocol_map="INTERNAL:SSL")
     assert one.has_tls
+    assert one.endpoint.security_protocol == 1  # as it is registered in the metadata log
 
 
 def test_sasl_is_not_served():
