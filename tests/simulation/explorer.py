@@ -12,6 +12,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,17 +48,20 @@ def explore_in_parallel(kind: str, first_seed: int, histories: int, seconds: flo
         )
         for one in numbers
     ]
-    counts = []
-    try:
-        for process in processes:
-            output, errors = process.communicate()
-            assert process.returncode == 0, f"a history of the {kind} failed:\n{errors}"
-            counts.append(int(output))
-    finally:
-        for process in processes:
-            process.kill()  # the others, once one has failed
-            process.wait()
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        waits = [pool.submit(_count_of, process, kind) for process in processes]
+        try:
+            counts = [wait.result() for wait in as_completed(waits)]
+        finally:
+            for process in processes:
+                process.kill()  # the others, once one has failed
     return Explored(sum(counts), first_seed + PROCESSES * min(counts))
+
+
+def _count_of(process: subprocess.Popen[str], kind: str) -> int:
+    output, errors = process.communicate()
+    assert process.returncode == 0, f"a history of the {kind} failed:\n{errors}"
+    return int(output)
 
 
 def history_of(kind: str) -> Callable[[int], Simulation]:
