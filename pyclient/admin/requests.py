@@ -91,7 +91,15 @@ class AdminRequests:
             if trouble is not None:
                 raise trouble
 
-        self.repeat(send_pending, work.deadline)
+        try:
+            self.repeat(send_pending, work.deadline)
+        except KafkaTimeoutError as error:
+            unknown = ", ".join(settling.unknown())
+            if not unknown:
+                raise
+            raise KafkaTimeoutError(f"{error}; it may have happened all the same: {unknown}") from (
+                error.__cause__
+            )
         return {key: settling.outcomes[key] for key in work.items}
 
     def repeat(self, attempt: Callable[[], Answer], deadline: Deadline) -> Answer:

@@ -104,6 +104,12 @@ class Settling(Generic[Key, Item, AnyResult]):
         """The request for some of what is pending."""
         return self._work.make_request([self.pending[key] for key in keys])
 
+    def unknown(self) -> list[str]:
+        """The names of what may have been changed, or may be yet: nobody has told."""
+        if self._work.repeatable:
+            return []
+        return [self._work.name_of(key) for key in self.pending if key in self.in_doubt]
+
     def take_in(self, asked: Sequence[Key], response: Message) -> KafkaError | None:
         """Note what a response says; the reason to try again, if there is one."""
         trouble: KafkaError | None = None

@@ -19,6 +19,7 @@ from pyclient.errors import (
     KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
+    RequestTimedOutError,
 )
 from pyclient.net import lifetime
 from pyclient.net.connection import ConnectionSettings
@@ -250,7 +251,7 @@ class Engine:
 class _Exchange:
     """One request whose sender waits for the outcome."""
 
-    __slots__ = ("_engine", "_outcome", "_unsent", "_waiter")
+    __slots__ = ("_engine", "_is_given_up", "_outcome", "_unsent", "_waiter")
 
     def __init__(
         self, engine: Engine, message: Message, node: int | None, timeout_ms: float
@@ -259,8 +260,11 @@ class _Exchange:
         self._waiter = engine.waiter()
         self._unsent = UnsentRequest(message, node, self._on_done, timeout_ms)
         self._outcome: Outcome | None = None
+        self._is_given_up = False
 
     def __call__(self) -> None:
+        if self._is_given_up:
+            return  # by a caller who was told so: it must not happen long afterwards
         self._engine.network.send(self._unsent, self._engine.clock.monotonic_ms())
 
     def fail(self, error: KafkaError) -> None:
@@ -276,7 +280,9 @@ class _Exchange:
         timeout_ms = self._unsent.timeout_ms or 0
         self._waiter.wait(timeout_ms + _LOOP_MARGIN_MS)
         if self._outcome is None:
-            raise KafkaTimeoutError(f"no answer to {self._unsent!r} after {timeout_ms:.0f} ms")
+            # The loop is held up, with the request sent or not.
+            self._is_given_up = True
+            raise RequestTimedOutError(f"no answer to {self._unsent!r} after {timeout_ms:.0f} ms")
         if isinstance(self._outcome, KafkaError):
             raise self._outcome
         return self._outcome

@@ -158,6 +158,12 @@ def test_a_call_ends_by_its_deadline_and_says_why(admin, network, controller):
     assert network.clock.monotonic_ms() - started_ms == pytest.approx(3_000, abs=1)
 
 
+def test_a_change_that_may_have_happened_is_named_when_the_time_is_up(admin, controller):
+    controller.on(CreateTopicsRequest, DISCONNECT)
+    with pytest.raises(KafkaTimeoutError, match=r"may have happened all the same: topic 'orders'$"):
+        admin.create_topics(["orders"], timeout_ms=3_000)
+
+
 def test_retries_are_counted(network, controller):
     controller.on(CreateTopicsRequest, created("orders", error=NotControllerError.code))
     with (

@@ -8,7 +8,13 @@ import threading
 
 import pytest
 
-from pyclient.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailable
+from pyclient.errors import (
+    IllegalStateError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    RequestTimedOutError,
+)
+from pyclient.protocol.messages.metadata import MetadataRequest
 
 
 @pytest.fixture
@@ -110,6 +116,24 @@ def test_a_callback_that_holds_the_loop_does_not_hold_up_close(new_real_engine, 
     assert "did not end within 20 ms" in caplog.text
     release.set()
     assert engine._io_thread.ended.wait(10_000)
+
+
+def test_a_request_that_was_given_up_while_the_loop_was_held_is_not_sent_later(
+    new_real_engine, listener, monkeypatch
+):
+    monkeypatch.setattr("pyclient.net.engine._LOOP_MARGIN_MS", 10)
+    engine = new_real_engine(bootstrap_servers=servers(listener))
+    engine.start()
+    held, release = threading.Event(), threading.Event()
+    engine.submit(lambda: (held.set(), release.wait(30)))
+    assert held.wait(10)
+    sent = []
+    monkeypatch.setattr(engine.network, "send", lambda *arguments: sent.append(arguments))
+    with pytest.raises(RequestTimedOutError, match="no answer to <MetadataRequest"):
+        engine.request(MetadataRequest(topics=[]), None, timeout_ms=10)
+    release.set()
+    engine.call(lambda: None, timeout_ms=10_000)  # the loop has got past it
+    assert [one for one, _ in sent if one.timeout_ms == 10] == []
 
 
 def test_closing_inside_a_callback_is_refused(new_real_engine):
