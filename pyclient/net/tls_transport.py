@@ -77,8 +77,8 @@ class TlsTransport(TcpTransport):
         while self.error is None and self._take_chunk():
             try:
                 sent = self.socket.send(self._chunk)
-            except (ssl.SSLWantWriteError, InterruptedError):
-                return False
+            except (ssl.SSLWantWriteError, ssl.SSLWantReadError, InterruptedError):
+                return False  # to read first is wanted by contexts that renegotiate, not by ours
             except OSError as error:
                 # A broker that refuses our certificate says so, and hangs up: that is the cause.
                 self.receive(memoryview(bytearray(_RECORD_BYTES)))

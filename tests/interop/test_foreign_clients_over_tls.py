@@ -8,6 +8,7 @@ import pytest
 
 from broker_stub import Broker
 from broker_stub.testing.tls import TlsCertificates
+from tests.interop.apache_kafka import run_tool
 from tests.interop.foreign_clients import Aiokafka, Confluent, ForeignClient, KafkaPython, Record
 
 
@@ -42,6 +43,18 @@ def aiokafka(certificates: TlsCertificates) -> ForeignClient:
         keyfile=certificates.client_file,
     )
     return Aiokafka(security_protocol="SSL", ssl_context=context)
+
+
+def test_javas_own_client_is_served(kafka_jars, broker, kafka_tls_certificates, tmp_path):
+    broker.create_topic("for-java")
+    stores = {"truststore": kafka_tls_certificates.ca_file}
+    stores["keystore"] = kafka_tls_certificates.client_file
+    lines = [f"ssl.{name}.type=PEM\nssl.{name}.location={file}" for name, file in stores.items()]
+    options = tmp_path / "client.properties"
+    options.write_text("\n".join(["security.protocol=SSL", *lines]))
+    where = ["--bootstrap-server", broker.bootstrap_servers, "--command-config", str(options)]
+    shown = run_tool("org.apache.kafka.tools.TopicCommand", [*where, "--list"])
+    assert "for-java" in shown.split()
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_listeners_with_and_without_tls_stand_side_by_side(certificates):
             ] == [int(internal.rpartition(":")[2])]
 
 
+def test_an_ipv6_address_is_a_name_in_the_certificate_too(certificates):
+    with Broker(config={**certificates.broker_config, "listeners": "SSL://[::1]:0"}) as broker:
+        assert broker.bootstrap_servers.startswith("[::1]:")
+        round_trip(broker, certificates.client_options)
+
+
 def hello() -> bytes:
     """The beginning of a handshake, as a client sends it."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

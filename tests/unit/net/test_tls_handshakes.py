@@ -22,7 +22,7 @@ from tests.support.tls_server import (
 from tests.unit.net.conftest import NewEngine
 
 FOR_EVER_MS = 60_000  # what is told at once must not need it
-SOON_MS = 200
+SOON_MS = 500
 
 
 @pytest.fixture
