@@ -1,7 +1,7 @@
 """The producer against confluent-kafka and kafka-python: `python -m tests.benchmarks.producer`.
 
-One broker in a process of its own, each client in one, in turn; every round has a fresh topic and
-a fresh producer that is warm. The median of the rounds, and of each round's ratio: a ratio says
+One broker in a process of its own, each client in one, in turn; every round has a fresh producer
+that is warm. The median of the rounds, and of each round's ratio: a ratio says
 how many times better ours is, in speed, CPU or time. `--row NAME` runs one row, `--list` names
 them, `--broker apache` takes Apache Kafka instead of the bundled broker.
 """
@@ -73,6 +73,7 @@ ROWS = (
     Row("100B-lz4", speed(1.5), options={"compression_type": "lz4"}),
     Row("1KB-lz4", speed(1.1), 1000, {"compression_type": "lz4"}),
     Row("100B-zstd", speed(1.2), options={"compression_type": "zstd"}),
+    Row("100B-arrow", speed(4), columns=True),
     Row(
         "latency",
         (Bar("confluent", "p50_ms", 0.5), Bar("confluent", "p99_ms", 2)),
@@ -128,22 +129,24 @@ def options_of(row: Row, client: str) -> dict[str, Any]:
     return {**row.options, "batch_max_size": row.options["batch_size"]}  # equal, so no growth
 
 
+def topic_of(row: Row, client: str) -> str:
+    """Where a client's records go."""
+    return f"{row.name}-{client}"
+
+
 def run_round(row: Row, number: int, bootstrap: str, workers: dict[str, Worker]) -> dict[str, Any]:
     """All contenders once, in turn."""
     results = {}
     # Whoever comes first has the cooler machine; so they take turns at that, too.
     order = list(workers) if number % 2 else list(reversed(workers))
     for client in order:
-        topic = f"{row.name}-{client}-{number}"
-        partitions = 1 if client == "one-partition" else row.partitions
-        create_topic(bootstrap, topic, partitions)
         count = COUNTS[row.size] // SLOWER.get(client, 1)
         if row.rate:
             count = int(2 * row.rate * min(1, SCALE))
         columns = row.columns and client == "ours"
         job = Job(
             bootstrap,
-            topic,
+            topic_of(row, client),
             count,
             row.size,
             options_of(row, client),
@@ -152,7 +155,6 @@ def run_round(row: Row, number: int, bootstrap: str, workers: dict[str, Worker])
             columns,
         )
         results[client] = workers[client].run(job)
-        delete_topic(bootstrap, topic)
     return results
 
 
@@ -160,6 +162,10 @@ def run_row(row: Row, bootstrap: str) -> Iterator[tuple[str, bool]]:
     """A line of text for each bar, and whether it was reached."""
     clients = [row.contender, *dict.fromkeys(bar.peer for bar in row.bars)]
     with ExitStack() as stack:
+        for client in clients:
+            partitions = 1 if client == "one-partition" else row.partitions
+            create_topic(bootstrap, topic_of(row, client), partitions)
+            stack.callback(delete_topic, bootstrap, topic_of(row, client))
         workers = {client: stack.enter_context(Worker(client)) for client in clients}
         rounds = [run_round(row, number, bootstrap, workers) for number in range(ROUNDS)]
     for bar in row.bars:
