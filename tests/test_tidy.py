@@ -84,7 +84,8 @@ ROOMS_OF_MODULES: dict[str, tuple[str, ...]] = {
     ),
     "ssl": (
         "pyclient/net/",
-        "broker_stub/broker.py",
+        "broker_stub/broker_run.py",
+        "broker_stub/broker_run.py",
         "broker_stub/server.py",
         "broker_stub/tls.py",
         "broker_stub/tls_connection.py",

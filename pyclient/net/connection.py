@@ -146,13 +146,7 @@ class Connection:
 
     def _not_set_up_in_time(self, now_ms: float) -> KafkaConnectionError:
         elapsed_ms = now_ms - self.setup_began_ms
-        if self.state is ConnectionState.RESOLVING:
-            return failures.name_not_resolved_in_time(self.where, elapsed_ms)
-        if self.state is ConnectionState.CONNECTING:
-            return failures.not_connected_in_time(self.where, elapsed_ms)
-        if self.state is ConnectionState.SECURING:
-            return failures.not_secured_in_time(self.where, elapsed_ms)
-        return failures.no_greeting_in_time(self.where, elapsed_ms, self._settings.tls)
+        return failures.not_set_up_in_time(self.state, self.where, elapsed_ms, self._settings.tls)
 
     # Making the connection
 
@@ -360,15 +354,11 @@ class Connection:
         return KafkaTimeoutError(f"{entry.unsent!r} could not be sent in time: {reason}")
 
     def _on_transport_error(self, error: Exception, now_ms: float) -> None:
-        if self.state is ConnectionState.CONNECTING:
-            self._setup_failed(failures.not_connected(self.where, error), now_ms)
-        elif self.state is ConnectionState.SECURING:
-            self._setup_failed(failures.not_secured(self.where, error), now_ms)
-        elif self.state is ConnectionState.CHECKING_API_VERSIONS:
-            failure = failures.hung_up_on_greeting(self.where, error, self._settings.tls)
-            self._setup_failed(failure, now_ms)
-        else:
+        if self.is_ready:
             self.lose(failures.broken(self.where, error), now_ms)
+        else:
+            failure = failures.not_set_up(self.state, self.where, error, self._settings.tls)
+            self._setup_failed(failure, now_ms)
 
     def _setup_failed(self, failure: KafkaError, now_ms: float) -> None:
         """This address failed: try the host's next one, or give up until after the back-off."""

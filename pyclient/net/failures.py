@@ -11,6 +11,7 @@ from pyclient.errors import (
     KafkaConnectionError,
     SslAuthenticationError,
 )
+from pyclient.net.connection_state import ConnectionState
 
 _CONNECT_REMEDIES: Final = {
     errno.ECONNREFUSED: "nothing listens there: is the broker running, and is the port right?",
@@ -30,6 +31,36 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def not_set_up(
+    state: ConnectionState, where: str, error: Exception, tls: bool
+) -> KafkaConnectionError:
+    """A connection could not be made: an error came in this state."""
+    if state is ConnectionState.CONNECTING:
+        return _not_connected(where, error)
+    if state is ConnectionState.SECURING:
+        return _not_secured(where, error)
+    return _hung_up_on_greeting(where, error, tls)
+
+
+def not_set_up_in_time(
+    state: ConnectionState, where: str, elapsed_ms: float, tls: bool
+) -> KafkaConnectionError:
+    """A connection could not be made: nothing happened in this state for too long."""
+    after = f"after {elapsed_ms:.0f} ms"
+    if state is ConnectionState.RESOLVING:
+        text = f"the host name is not resolved {after}: is the name server reachable?"
+    elif state is ConnectionState.CONNECTING:
+        text = f"no connection {after}: is the host up, does a firewall let the port through?"
+    elif state is ConnectionState.SECURING:
+        text = f"connected, but the TLS handshake is not done {after}: {_MAYBE_NOT_TLS}"
+    else:
+        text = (
+            f"connected, but no answer to the first request (ApiVersions) {after}:"
+            f" {_MAYBE_ANOTHER_LISTENER[tls]}"
+        )
+    return KafkaConnectionError(f"{where}: {text}")
+
+
 def name_not_resolved(where: str, error: OSError) -> KafkaConnectionError:
     """The host has no address."""
     reason = error.strerror or str(error)
@@ -40,7 +71,7 @@ def name_not_resolved(where: str, error: OSError) -> KafkaConnectionError:
     return KafkaConnectionError(f"{where}: the host name cannot be resolved ({reason}): {remedy}")
 
 
-def not_connected(where: str, error: Exception) -> KafkaConnectionError:
+def _not_connected(where: str, error: Exception) -> KafkaConnectionError:
     """The connection was not made."""
     code = error.errno if isinstance(error, OSError) else None
     remedy = _CONNECT_REMEDIES.get(code or 0, "check the address and the network")
@@ -48,31 +79,7 @@ def not_connected(where: str, error: Exception) -> KafkaConnectionError:
     return KafkaConnectionError(f"{where}: could not connect ({reason.lower()}): {remedy}")
 
 
-def not_connected_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
-    """The connection was not made, and not refused either."""
-    return KafkaConnectionError(
-        f"{where}: no connection after {elapsed_ms:.0f} ms: "
-        "is the host up, does a firewall let the port through?"
-    )
-
-
-def name_not_resolved_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
-    """The name server has not answered."""
-    return KafkaConnectionError(
-        f"{where}: the host name is not resolved after {elapsed_ms:.0f} ms: "
-        "is the name server reachable?"
-    )
-
-
-def not_secured_in_time(where: str, elapsed_ms: float) -> KafkaConnectionError:
-    """Connected, but the other side does not go on with the TLS handshake."""
-    return KafkaConnectionError(
-        f"{where}: connected, but the TLS handshake is not done after {elapsed_ms:.0f} ms:"
-        f" {_MAYBE_NOT_TLS}"
-    )
-
-
-def not_secured(where: str, error: Exception) -> KafkaConnectionError:
+def _not_secured(where: str, error: Exception) -> KafkaConnectionError:
     """The TLS handshake failed."""
     if isinstance(error, SslAuthenticationError):
         return SslAuthenticationError(f"{where}: {error}")
@@ -81,18 +88,10 @@ def not_secured(where: str, error: Exception) -> KafkaConnectionError:
     )
 
 
-def no_greeting_in_time(where: str, elapsed_ms: float, tls: bool) -> KafkaConnectionError:
-    """Connected, but the other side does not answer the first request."""
-    return KafkaConnectionError(
-        f"{where}: connected, but no answer to the first request (ApiVersions) after"
-        f" {elapsed_ms:.0f} ms: {_MAYBE_ANOTHER_LISTENER[tls]}"
-    )
-
-
-def hung_up_on_greeting(where: str, error: Exception, tls: bool) -> KafkaConnectionError:
+def _hung_up_on_greeting(where: str, error: Exception, tls: bool) -> KafkaConnectionError:
     """The first request ended the connection."""
     if isinstance(error, SslAuthenticationError):  # with TLS 1.3 the client is refused only now
-        return not_secured(where, error)
+        return _not_secured(where, error)
     if isinstance(error, InvalidReceiveError):
         return KafkaConnectionError(f"{where}: {error}; check the port in bootstrap_servers")
     return KafkaConnectionError(
