@@ -57,7 +57,8 @@ def run(servers):
     seen.append(admin.alter_configs([orders({{"segment.bytes": "1000000"}})], incremental=False))
     seen.append(admin.describe_configs([orders()]))
     seen.append(admin.describe_configs([orders({{"retention.ms": None}})], config_filter="all"))
-    seen.append(sorted(admin.describe_configs([orders()], config_filter="dynamic")["topic"]["orders"]))
+    found = admin.describe_configs([orders()], config_filter="dynamic")
+    seen.append(sorted(found["topic"]["orders"]))
     seen.append(admin.reset_configs([orders(["retention.ms"])]))
     seen.append(sorted(admin.describe_configs([orders()])["topic"]["orders"]))
     seen.append(fails(ValueError, admin.alter_configs, [orders({{"retention.m": "5"}})]))
@@ -92,7 +93,8 @@ def run(servers):
     page = admin.describe_topic_partitions(["orders"], response_partition_limit=2)
     seen.append(([one["partition_index"] for one in page["topics"][0]["partitions"]],
                  page["next_cursor"]))
-    seen.append([one["error_code"] for one in admin.delete_topics(["orders", "payments"])["topics"]])
+    deleted = admin.delete_topics(["orders", "payments"])["topics"]
+    seen.append([one["error_code"] for one in deleted])
     seen.append(fails(UnknownTopicOrPartitionError, admin.delete_topics, ["orders"]))
     admin.close()
     return seen
