@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +170,26 @@ def test_nonsense_in_place_of_a_handshake_is_hung_up_on_at_once(broker, certific
         with pytest.raises(ConnectionError):
             bad.read(1 << 20)  # perhaps an alert, then the end
         assert good.ask(ApiVersionsRequest(), 0).error_code == 0
+
+
+def test_handshakes_leave_no_socket_and_no_thread_behind(certificates, tmp_path):
+    stranger = TlsCertificates(tmp_path).client_options
+    files, threads = open_files(), threading.active_count()
+    with Broker(config=certificates.broker_config) as broker:
+        for _ in range(10):
+            failure(broker, stranger)
+            KafkaAdminClient(
+                bootstrap_servers=broker.bootstrap_servers, **certificates.client_options
+            ).close()
+            with socket.create_connection(("127.0.0.1", broker.port)) as garbage:
+                garbage.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    gc.collect()
+    assert open_files() == files
+    assert threading.active_count() == threads
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
 
 
 def test_a_renewed_certificate_is_read_at_the_next_start(certificates, tmp_path):
