@@ -64,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.sigwait(_STOP_SIGNALS)
     # A second one, while the broker stops, ends it the hard way.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-    broker.stop()
+    try:
+        broker.stop()
+    except KafkaError as error:
+        print(f"broker_stub: {_reason(error)}; the next start recovers", file=sys.stderr)
+        return 1
     return 0
 
 

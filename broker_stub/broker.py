@@ -1,32 +1,29 @@
-"""A broker with its threads: started, stopped, killed and started again in a test's process.
+"""A broker: started, stopped, killed and started again in a test's process.
 
-Three threads touch it: the caller's (these methods), the serving one (the node and all in it),
-and the background one (fsync, deletion). Another thread's work reaches the node by `call`.
+These methods are for the caller's thread; what runs between a start and its end, on threads of its
+own, is a `BrokerRun`. Another thread's work reaches the node by `call`.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from threading import Event, Lock
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from broker_stub.background import run
+from broker_stub.broker_run import BrokerRun, tls_contexts
 from broker_stub.config import BrokerConfig
 from broker_stub.listeners import DEFAULT_HOST, LISTENERS, Listener, configured_listeners
-from broker_stub.log.background import BackgroundThread
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
-from broker_stub.server import Server
-from pyclient.clock import Clock, ManualClock, SystemClock
+from pyclient.clock import Clock, SystemClock
 from pyclient.entropy import Entropy
 from pyclient.errors import BrokerResponseError, IllegalStateError, KafkaConfigurationError
 
 if TYPE_CHECKING:
-    import ssl
     from pathlib import Path
 
     from broker_stub.testing.faults import Faults
@@ -34,9 +31,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Created: TypeAlias = PlannedTopic | BrokerResponseError
-
-# How soon a caller notices that the broker it waits for was stopped by another thread.
-_LOOK_AGAIN_SECONDS = 1.0
 
 
 class Broker:
@@ -76,8 +70,8 @@ class Broker:
         self._log_dirs = _log_dirs(self._config, data_dir)
         self._temporary: str | None = None
         self._listeners = _listeners(self._config, host, port)
-        _tls_contexts(self._config, self._listeners)  # read again when it starts
-        self._run: _Run | None = None
+        tls_contexts(self._config, self._listeners)  # read again when it starts
+        self._run: BrokerRun | None = None
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
         self._faults_lock = Lock()  # guards the first use of `faults`
@@ -147,7 +141,7 @@ class Broker:
         if not self._log_dirs and self._temporary is None:
             self._temporary = self._make_temporary_folder()
         folders = self._log_dirs if self._temporary is None else [self._temporary]
-        self._run = _Run(
+        self._run = BrokerRun(
             self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
         )
         self._listeners = self._run.listeners
@@ -155,21 +149,27 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stop cleanly, and remove the temporary folder. Does nothing if it does not run."""
-        self._end(_Run.stop)
-        if self._temporary is not None:
-            import shutil
+        """Stop cleanly, and remove the temporary folder. Does nothing if it does not run.
 
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            self._temporary = None
+        Raises:
+            KafkaStorageError: the disk refused; it is stopped, and the next start recovers.
+        """
+        try:
+            self._end(BrokerRun.stop)
+        finally:
+            if self._temporary is not None:
+                import shutil
+
+                shutil.rmtree(self._temporary, ignore_errors=True)
+                self._temporary = None
 
     def kill(self) -> None:
         """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them."""
-        self._end(_Run.kill)
+        self._end(BrokerRun.kill)
 
     def restart(self) -> None:
         """Stop cleanly if it runs, then start on the same port with the same data."""
-        self._end(_Run.stop)
+        self._end(BrokerRun.stop)
         self.start()
 
     def __enter__(self) -> Self:
@@ -222,12 +222,12 @@ class Broker:
         assert self._faults is not None
         node.dispatcher.interceptors.append(FaultInjector(self._faults, node))
 
-    def _running(self) -> _Run:
+    def _running(self) -> BrokerRun:
         if self._run is None:
             raise IllegalStateError("the broker does not run")
         return self._run
 
-    def _end(self, how: Callable[[_Run], None]) -> None:
+    def _end(self, how: Callable[[BrokerRun], None]) -> None:
         run, self._run = self._run, None
         if run is not None:
             atexit.unregister(self.stop)
@@ -241,108 +241,12 @@ class Broker:
         return folder
 
 
-class _Run:
-    """One life of a broker: from a start to the next stop or kill."""
-
-    def __init__(
-        self,
-        config: BrokerConfig,
-        log_dirs: Sequence[str],
-        clock: Clock,
-        entropy: Entropy,
-        listeners: Sequence[Listener],
-        prepare: Callable[[Node], None],
-    ) -> None:
-        self._clock = clock
-        self._server = Server(clock)
-        try:
-            self.listeners = self._server.listen(listeners, _tls_contexts(config, listeners))
-            self._node = Node(config, log_dirs, clock=clock, entropy=entropy, background=self)
-            self._node.open([one.endpoint for one in self.listeners])
-            prepare(self._node)
-        except BaseException:
-            self._server.stop()
-            raise
-        self._background = BackgroundThread(self._node.logs)
-        self._background.start()
-        self._server.start(self._node)
-        if isinstance(clock, ManualClock):
-            clock.on_advance(self._on_clock_advanced)
-
-    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """The node's background: work goes to its thread, and its outcome comes back."""
-        self._background.submit(lambda: self._server.call_soon(partial(done, run(work))))
-
-    def call(self, function: Callable[[Node], Result]) -> Result:
-        """Run a function on the serving thread."""
-
-        def start(node: Node, done: Callable[[Result], None]) -> None:
-            done(function(node))
-
-        return self.ask(start)
-
-    def ask(self, start: Callable[[Node, Callable[[Result], None]], object]) -> Result:
-        """Start something on the serving thread, and wait until it is done."""
-        finished = Event()
-        results: list[Result] = []
-        failures: list[Exception] = []
-
-        def done(result: Result) -> None:
-            results.append(result)
-            finished.set()
-
-        def begin() -> None:
-            try:
-                start(self._node, done)
-            except Exception as error:  # noqa: BLE001  raised again on the caller's thread
-                failures.append(error)
-                finished.set()
-
-        self._server.call_soon(begin)
-        while not finished.wait(_LOOK_AGAIN_SECONDS):
-            if not self._server.running:
-                raise IllegalStateError("the broker was stopped meanwhile")
-        if failures:
-            raise failures[0]
-        return results[0]
-
-    def stop(self) -> None:
-        """End the threads, then leave the disk as a clean start wants it."""
-        self._end_threads()
-        self._node.close()
-
-    def kill(self) -> None:
-        """End the threads, and write nothing more."""
-        self._end_threads()
-        self._node.abandon()
-
-    def _end_threads(self) -> None:
-        if isinstance(self._clock, ManualClock):
-            self._clock.forget(self._on_clock_advanced)
-        self._server.stop()
-        self._background.stop()
-
-    def _on_clock_advanced(self) -> None:
-        self._server.wake()
-        self._background.wake()
-
-
 def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:
     if config[LISTENERS] is not None and (host is not None or port):
         raise KafkaConfigurationError(
             f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
         )
     return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
-
-
-def _tls_contexts(config: BrokerConfig, listeners: Sequence[Listener]) -> dict[str, ssl.SSLContext]:
-    """What the listeners with TLS go by, by their names."""
-    names = [one.name for one in listeners if one.has_tls]
-    if not names:
-        return {}
-    from broker_stub.tls import server_context  # loads `ssl`: who needs it pays
-
-    return {name: server_context(config.tls_options(name)) for name in names}
 
 
 def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> list[str]:

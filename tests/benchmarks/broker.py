@@ -135,39 +135,45 @@ def measured(broker: Broker, run: Callable[[], int]) -> Spent:
     return Spent(moved / 1e6 / seconds, cpu / (moved / GIGABYTE))
 
 
-def produce_and_consume(broker: Broker, topic: str, size: int, total: int) -> tuple[Spent, Spent]:
+def produced(broker: Broker, topic: str, size: int) -> Spent:
+    """Fill a new topic."""
     bootstrap = broker.bootstrap_servers
     load.create_topic(bootstrap, topic)
     try:
-        produced = measured(broker, lambda: load.produce(bootstrap, topic, size, total))
-        with load.reading_consumer(bootstrap, topic) as consume:
-            consumed = measured(broker, lambda: consume(size, total))
+        return measured(broker, lambda: load.produce(bootstrap, topic, size, LOADS[size]))
     finally:
         load.delete_topic(bootstrap, topic)
-    return produced, consumed
+
+
+def consumed(broker: Broker, topic: str, size: int) -> Spent:
+    """Read all of a topic."""
+    with load.reading_consumer(broker.bootstrap_servers, topic) as consume:
+        return measured(broker, lambda: consume(size, LOADS[size]))
 
 
 def in_turn(
-    ours: Broker, theirs: Broker, number: int, topic: str, *, size: int, total: int
-) -> tuple[tuple[Spent, Spent], tuple[Spent, Spent]]:
-    """A round of both. Who goes first finds a quieter disk, so they take turns at that, too."""
-    order = (ours, theirs) if number % 2 else (theirs, ours)
-    spent = {id(one): produce_and_consume(one, topic, size, total) for one in order}
-    return spent[id(ours)], spent[id(theirs)]
+    ours: Broker, theirs: Broker, run: Callable[[Broker, int], Spent]
+) -> list[tuple[Spent, Spent]]:
+    """The rounds of both. Who goes first finds a quieter machine, so that changes."""
+    rounds = []
+    for number in range(-1, ROUNDS):  # one that does not count, for the JIT's sake
+        first, second = (ours, theirs) if number % 2 else (theirs, ours)
+        spent = {id(first): run(first, number)}
+        spent[id(second)] = run(second, number)
+        if number >= 0:
+            rounds.append((spent[id(ours)], spent[id(theirs)]))
+    return rounds
 
 
 def loads(ours: Broker, theirs: Broker, size: int) -> Iterator[Row]:
-    rounds = []
-    for number in range(-1, ROUNDS):  # one that does not count, for the JIT's sake
-        topic = f"load-{size}-{number}"
-        spent = in_turn(ours, theirs, number, topic, size=size, total=LOADS[size])
-        if number >= 0:
-            rounds.append(spent)
-    produced = [(a[0], b[0]) for a, b in rounds]
-    consumed = [(a[1], b[1]) for a, b in rounds]
-    yield row(f"produce {size} B records, MB/s", speeds(produced), 1.0, more_is_better=True)
-    yield row("broker CPU s per GB of it", costs(produced), 1 / 0.8, more_is_better=False)
-    yield row(f"consume {size} B records, MB/s", speeds(consumed), 1.0, more_is_better=True)
+    rounds = in_turn(ours, theirs, lambda one, number: produced(one, f"load-{number}", size))
+    yield row(f"produce {size} B records, MB/s", speeds(rounds), 1.0, more_is_better=True)
+    yield row("broker CPU s per GB of it", costs(rounds), 1 / 0.8, more_is_better=False)
+    for broker in (ours, theirs):
+        load.create_topic(broker.bootstrap_servers, "full")
+        load.produce(broker.bootstrap_servers, "full", size, LOADS[size], even_batches=True)
+    rounds = in_turn(ours, theirs, lambda one, _: consumed(one, "full", size))
+    yield row(f"consume {size} B records, MB/s", speeds(rounds), 1.0, more_is_better=True)
 
 
 def speeds(rounds: list[tuple[Spent, Spent]]) -> list[tuple[float, float]]:
@@ -179,17 +185,14 @@ def costs(rounds: list[tuple[Spent, Spent]]) -> list[tuple[float, float]]:
 
 
 def bare_fetches(ours: Broker, theirs: Broker) -> Iterator[Row]:
-    rounds = []
     for broker in (ours, theirs):
         load.create_topic(broker.bootstrap_servers, "bare")
         load.produce(broker.bootstrap_servers, "bare", 1000, LOADS[1000])
-    for number in range(-1, ROUNDS):
-        a, b = (
-            measured(broker, lambda broker=broker: load.fetch_bare(broker.port, "bare", BARE_BYTES))
-            for broker in (ours, theirs)
-        )
-        if number >= 0:
-            rounds.append((a, b))
+
+    def fetched(broker: Broker, _number: int) -> Spent:
+        return measured(broker, lambda: load.fetch_bare(broker.port, "bare", BARE_BYTES))
+
+    rounds = in_turn(ours, theirs, fetched)
     yield row("fetch without decoding, MB/s", speeds(rounds), 1.2, more_is_better=True)
     yield row("broker CPU s per GB of it", costs(rounds), 1 / 0.6, more_is_better=False)
 

@@ -54,15 +54,24 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     admin.delete_topics([topic])[topic].result(TIMEOUT_SECONDS)
 
 
-def produce(bootstrap: str, topic: str, record_bytes: int, total_bytes: int) -> int:
-    """Send records of one size, idempotently, and wait until all are acknowledged; bytes sent."""
+def produce(
+    bootstrap: str, topic: str, record_bytes: int, total_bytes: int, *, even_batches: bool = False
+) -> int:
+    """Send records of one size, idempotently, and wait until all are acknowledged; bytes sent.
+
+    With `even_batches` all are of one size, about half a megabyte, whoever takes them: else a
+    broker that answers sooner gets smaller ones.
+    """
+    batches = {"linger.ms": 5}
+    if even_batches:
+        batches = {"linger.ms": 1000, "batch.num.messages": 500_000 // record_bytes}
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
             "acks": "all",
-            "linger.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
+            **batches,
         }
     )
     value = os.urandom(record_bytes)

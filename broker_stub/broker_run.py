@@ -1,0 +1,126 @@
+"""One life of a broker: its sockets, its node and its threads, from a start to a stop or a kill.
+
+Three threads touch it: the caller's (these methods), the serving one (the node and all in it),
+and the background one (fsync, deletion). Another thread's work reaches the node by `call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from broker_stub.background import run
+from broker_stub.config import BrokerConfig
+from broker_stub.listeners import Listener
+from broker_stub.log.background import BackgroundThread
+from broker_stub.node import Node
+from broker_stub.server import Server
+from pyclient.clock import Clock, ManualClock
+from pyclient.entropy import Entropy
+from pyclient.errors import IllegalStateError
+
+if TYPE_CHECKING:
+    import ssl
+
+# How soon a caller notices that the broker it waits for was stopped by another thread.
+_LOOK_AGAIN_SECONDS: Final = 1.0
+
+Result = TypeVar("Result")
+
+
+class BrokerRun:
+    """A broker that runs, from its construction on."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log_dirs: Sequence[str],
+        clock: Clock,
+        entropy: Entropy,
+        listeners: Sequence[Listener],
+        prepare: Callable[[Node], None],
+    ) -> None:
+        self._clock = clock
+        self._server = Server(clock)
+        try:
+            self.listeners = self._server.listen(listeners, tls_contexts(config, listeners))
+            self._node = Node(config, log_dirs, clock=clock, entropy=entropy, background=self)
+            self._node.open([one.endpoint for one in self.listeners])
+            prepare(self._node)
+        except BaseException:
+            self._server.stop()
+            raise
+        self._background = BackgroundThread(self._node.logs)
+        self._background.start()
+        self._server.start(self._node)
+        if isinstance(clock, ManualClock):
+            clock.on_advance(self._on_clock_advanced)
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """The node's background: work goes to its thread, and its outcome comes back."""
+        self._background.submit(lambda: self._server.call_soon(partial(done, run(work))))
+
+    def call(self, function: Callable[[Node], Result]) -> Result:
+        """Run a function on the serving thread."""
+
+        def start(node: Node, done: Callable[[Result], None]) -> None:
+            done(function(node))
+
+        return self.ask(start)
+
+    def ask(self, start: Callable[[Node, Callable[[Result], None]], object]) -> Result:
+        """Start something on the serving thread, and wait until it is done."""
+        finished = Event()
+        results: list[Result] = []
+        failures: list[Exception] = []
+
+        def done(result: Result) -> None:
+            results.append(result)
+            finished.set()
+
+        def begin() -> None:
+            try:
+                start(self._node, done)
+            except Exception as error:  # noqa: BLE001  raised again on the caller's thread
+                failures.append(error)
+                finished.set()
+
+        self._server.call_soon(begin)
+        while not finished.wait(_LOOK_AGAIN_SECONDS):
+            if not self._server.running:
+                raise IllegalStateError("the broker was stopped meanwhile")
+        if failures:
+            raise failures[0]
+        return results[0]
+
+    def stop(self) -> None:
+        """End the threads, then leave the disk as a clean start wants it."""
+        self._end_threads()
+        self._node.close()
+
+    def kill(self) -> None:
+        """End the threads, and write nothing more."""
+        self._end_threads()
+        self._node.abandon()
+
+    def _end_threads(self) -> None:
+        if isinstance(self._clock, ManualClock):
+            self._clock.forget(self._on_clock_advanced)
+        self._server.stop()
+        self._background.stop()
+
+    def _on_clock_advanced(self) -> None:
+        self._server.wake()
+        self._background.wake()
+
+
+def tls_contexts(config: BrokerConfig, listeners: Sequence[Listener]) -> dict[str, ssl.SSLContext]:
+    """What the listeners with TLS go by, by their names."""
+    names = [one.name for one in listeners if one.has_tls]
+    if not names:
+        return {}
+    from broker_stub.tls import server_context  # loads `ssl`: who needs it pays
+
+    return {name: server_context(config.tls_options(name)) for name in names}
