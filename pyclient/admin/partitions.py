@@ -75,6 +75,7 @@ class PartitionCalls(AdminCalls):
                 lambda name: f"topic {name!r}",
                 self._requests.to_controller,
                 deadline,
+                repeatable=validate_only,
             )
         )
         if raise_errors:

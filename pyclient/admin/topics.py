@@ -66,6 +66,7 @@ class TopicCalls(AdminCalls):
                 _name,
                 self._requests.to_controller,
                 deadline,
+                repeatable=validate_only,
             )
         )
         if raise_errors:

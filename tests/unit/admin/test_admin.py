@@ -10,6 +10,7 @@ from pyclient.errors import (
     KafkaTimeoutError,
     NoBrokersAvailable,
     NotControllerError,
+    RequestTimedOutError,
     TopicExistsError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
@@ -162,6 +163,16 @@ def test_a_change_that_may_have_happened_is_named_when_the_time_is_up(admin, con
     controller.on(CreateTopicsRequest, DISCONNECT)
     with pytest.raises(KafkaTimeoutError, match=r"may have happened all the same: topic 'orders'$"):
         admin.create_topics(["orders"], timeout_ms=3_000)
+
+
+def test_a_mere_check_is_repeated_and_leaves_nothing_open(admin, controller):
+    timed_out = created("orders", error=RequestTimedOutError.code)
+    controller.on(CreateTopicsRequest, [timed_out, created("orders")])
+    admin.create_topics(["orders"], validate_only=True)
+    controller.on(CreateTopicsRequest, DISCONNECT)
+    with pytest.raises(KafkaTimeoutError) as caught:
+        admin.create_topics(["orders"], timeout_ms=3_000, validate_only=True)
+    assert "happened" not in str(caught.value)
 
 
 def test_retries_are_counted(network, controller):
