@@ -6,6 +6,7 @@ on its way to a reader. So eviction and deletion never pull a file from under a 
 Any thread; one lock guards the LRU, and nothing is opened or closed under it.
 """
 
+import errno
 import mmap
 import os
 import resource
@@ -60,6 +61,8 @@ def fsync(path: str) -> None:
     try:
         os.fsync(file.fd)
     except OSError as error:
+        if error.errno == errno.EINVAL and os.path.isdir(path):
+            return  # some file systems do not sync folders: names are as safe there as they get
         raise SyncFailedError(error.errno, error.strerror, path) from error
 
 

@@ -214,6 +214,16 @@ def test_after_a_failed_sync_nothing_is_believed_until_a_restart(tmp_path, disk,
     reopened.close()
 
 
+def test_a_file_system_that_does_not_sync_folders_will_do(tmp_path, disk):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    append(log)
+    disk.refuse(errno.EINVAL, "fsync", suffix="orders-0")
+    log.flush()
+    assert disk.refused == ["fsync"]
+    assert log.recovery_point == 1
+
+
 def test_a_sync_that_found_no_descriptor_is_tried_again(tmp_path, disk, monkeypatch):
     log = open_log(tmp_path / "orders-0")
     append(log)
