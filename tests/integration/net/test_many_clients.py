@@ -78,5 +78,5 @@ def objects() -> Counter[str]:
     return Counter(
         type(one).__qualname__
         for one in gc.get_objects()
-        if type(one).__module__.startswith("pyclient.")
+        if str(type(one).__module__).startswith("pyclient.")  # of some C types it is no string
     )
