@@ -76,14 +76,17 @@ class BulkIntake:
             return _size(None if key_list is None else key_list[row]), _size(value_list[row])
 
         def slices(queues: TopicQueues) -> tuple[list[_Slice], list[int] | None]:
-            if key_list is None or partition is not None:
+            if partition is not None or key_list is None or not _any_key(key_list):
                 return [_list_slice(partition, timestamp_ms, value_list, key_list)], None
             count = queues.partition_count
-            of_row = [-1 if key is None else partition_for_key(key, count) for key in key_list]
+            # Among keyed ones, those without a key have one partition for the whole call: if they
+            # went where the sticky partitioner is by then, they could overtake neighbours there.
+            sticky = queues.sticky_queue.partition
+            of_row = [sticky if key is None else partition_for_key(key, count) for key in key_list]
             order = sorted(range(len(of_row)), key=of_row.__getitem__)  # which is stable
             parts = [
                 _list_slice(
-                    None if number < 0 else number,
+                    number,
                     timestamp_ms,
                     [value_list[row] for row in rows],
                     [key_list[row] for row in rows],
@@ -113,9 +116,9 @@ class BulkIntake:
             return _size(key), _size(values[row].as_buffer())
 
         def slices(queues: TopicQueues) -> tuple[list[_Slice], Sequence[int] | None]:
-            if keys is None or partition is not None:
+            if partition is not None or keys is None or keys.null_count == len(keys):
                 return [_arrow_slice(partition, timestamp_ms, values, keys)], None
-            return _by_partition(values, keys, queues.partition_count, timestamp_ms)
+            return _by_partition(values, keys, queues, timestamp_ms)
 
         return self._take(topic, partition, len(values), timestamp_ms, slices, sizes)
 
@@ -237,15 +240,22 @@ def _item(column: pyarrow.Array, row: int) -> bytes | None:
     return None if buffer is None else buffer.to_pybytes()
 
 
+def _any_key(keys: list[bytes | None]) -> bool:
+    return any(key is not None for key in keys)
+
+
 def _by_partition(
-    values: pyarrow.Array, keys: pyarrow.Array, partition_count: int, timestamp_ms: int
+    values: pyarrow.Array, keys: pyarrow.Array, queues: TopicQueues, timestamp_ms: int
 ) -> tuple[list[_Slice], Sequence[int]]:
     import pyarrow
     import pyarrow.compute
 
-    raw = _twin.partitions_of_keys(keys, partition_count)
+    raw = _twin.partitions_of_keys(keys, queues.partition_count)
     buffers = [None, pyarrow.py_buffer(raw)]
     of_row = pyarrow.Array.from_buffers(pyarrow.int32(), len(keys), buffers)
+    if keys.null_count:
+        sticky = pyarrow.scalar(queues.sticky_queue.partition, pyarrow.int32())
+        of_row = pyarrow.compute.if_else(keys.is_null(), sticky, of_row)
     order = pyarrow.compute.sort_indices(of_row)  # which is stable
     values, keys = values.take(order), keys.take(order)
     counts = pyarrow.compute.value_counts(of_row.take(order))
@@ -255,7 +265,7 @@ def _by_partition(
         number, count = entry["values"], entry["counts"]
         parts.append(
             _arrow_slice(
-                None if number < 0 else number,
+                number,
                 timestamp_ms,
                 values.slice(start, count),
                 keys.slice(start, count),

@@ -17,6 +17,7 @@ from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance
 from pyclient import KafkaAdminClient, KafkaProducer
 from pyclient.errors import (
+    BufferExhaustedError,
     Cancelled,
     KafkaError,
     KafkaTimeoutError,
@@ -168,8 +169,12 @@ class ProducerUnderTest:
         producer = self._connect()
         sendings: list[Sending] = []
         while self._count < RECORDS:
-            for _ in range(1 + chance.below(10)):
-                sendings += self._send(producer)
+            count = 1 + chance.below(10)
+            if chance.happens(0.3):
+                sendings += self._send_many(producer, count)
+            else:
+                for _ in range(count):
+                    sendings += self._send(producer)
             if chance.happens(0.1):
                 self._flush(producer)
             self._world.sleep(chance.choice((0, 1, 10, 100)))
@@ -188,19 +193,36 @@ class ProducerUnderTest:
                 self._world.sleep(100)
 
     def _send(self, producer: KafkaProducer) -> list[Sending]:
-        self._count += 1
-        chance = self._chance
-        value = b"%s/%d/" % (self._name.encode(), self._count)
-        sent = self._records.checker.sent(
-            self._name, value.ljust(chance.choice((1, 50, 400)), b".")
-        )
-        key = chance.choice((None, b"a", b"b"))
+        sent, key = self._next_record()
         try:
             future = producer.send(TOPIC, sent.value, key=key)
         except KafkaTimeoutError:  # no memory, or no metadata
             sent.failed()
             return []
         return [Sending(self._world, sent, future)]
+
+    def _send_many(self, producer: KafkaProducer, count: int) -> list[Sending]:
+        records = [self._next_record() for _ in range(count)]
+        values, keys = [sent.value for sent, _ in records], [key for _, key in records]
+        try:
+            futures = producer.send_many(TOPIC, values, keys)
+        except KafkaTimeoutError:  # no metadata
+            for sent, _ in records:
+                sent.failed()
+            return []
+        return [
+            Sending(self._world, sent, future)
+            for (sent, _), future in zip(records, futures, strict=True)
+        ]
+
+    def _next_record(self) -> tuple[Sent, bytes | None]:
+        """One that can be told from all others, and its key."""
+        self._count += 1
+        chance = self._chance
+        value = b"%s/%d/" % (self._name.encode(), self._count)
+        value = value.ljust(chance.choice((1, 50, 400)), b".")
+        sent = self._records.checker.sent(self._name, value)
+        return sent, chance.choice((None, b"a", b"b"))
 
     def _flush(self, producer: KafkaProducer) -> None:
         try:
@@ -219,7 +241,7 @@ class ProducerUnderTest:
         elif isinstance(future.exception, Cancelled):
             assert in_haste, f"was cancelled, but there was time: {sent}"
         else:
-            expected = {KafkaTimeoutError, *self._records.expected_errors}
+            expected = {KafkaTimeoutError, BufferExhaustedError, *self._records.expected_errors}
             assert type(future.exception) in expected, f"{future.exception!r}: {sent}"
 
 

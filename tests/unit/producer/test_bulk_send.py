@@ -59,6 +59,17 @@ def test_keys_go_where_send_would_send_them_in_their_order(log, new_producer, se
         ]
 
 
+def test_rows_of_a_partition_keep_their_order_with_and_without_a_key(log, producer, send, twin):
+    for _ in range(4):  # until the sticky partition was one of each
+        send(producer, VALUES, KEYS).get(5)
+    for records in arrived(log):
+        numbers = [VALUES.index(value) for _, value in records]
+        starts = [
+            place for place, number in enumerate(numbers) if place and number < numbers[place - 1]
+        ]
+        assert len(starts) == 3
+
+
 def test_each_row_has_the_future_of_its_record(log, new_producer, send, twin):
     producer = new_producer(batch_size=2000)
     sent = send(producer, VALUES, KEYS, timestamp_ms=77)
