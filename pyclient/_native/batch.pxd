@@ -10,16 +10,22 @@ cdef int32_t murmur2_of(const uint8_t *key, Py_ssize_t size) noexcept nogil
 cdef class Segment:
     cdef Py_buffer view
     cdef bint exported
-    cdef uint8_t *start
-    cdef Py_ssize_t used
     cdef object buffer
 
-    cdef object written(self)
+    cdef object written(self, Py_ssize_t used)
     cdef object give_back(self)
 
 
+cdef struct Room:
+    # A segment as an append sees it.
+    uint8_t *start
+    Py_ssize_t size
+    Py_ssize_t used  # known once it is left
+
+
 cdef class BatchBuilder:
-    # Where the next record goes: valid while `state` is open, because `tail` exports its buffer.
+    # Where the next record goes: valid while `state` is open, because the segments export their
+    # buffers.
     cdef uint8_t *cursor
     cdef uint8_t *end
     cdef Py_ssize_t raw  # header and records, uncompressed
@@ -29,8 +35,10 @@ cdef class BatchBuilder:
     cdef int64_t first_timestamp
     cdef int64_t largest_timestamp
 
-    cdef Segment tail
     cdef list segments
+    cdef Room *rooms  # of the segments, in their order
+    cdef Py_ssize_t room_count
+    cdef Py_ssize_t tail  # the one that records go to; those behind it are empty
     cdef list closed_parts
     cdef object header  # the 61 bytes of a compressed batch; None when they lead the first segment
     cdef Py_ssize_t closed_size
@@ -60,7 +68,9 @@ cdef class BatchBuilder:
         self, int64_t timestamp_ms, Py_ssize_t key_size, Py_ssize_t value_size,
         Py_ssize_t headers_size,
     ) noexcept nogil
+    cdef int add_room(self, Segment segment) except -1
     cdef void seal_c(self) noexcept nogil
+    cdef bint move_on(self, Py_ssize_t size) noexcept nogil
     cdef void settle(self) noexcept nogil
     cdef require_closed(self)
     cdef void put_placement(self, uint8_t *at) noexcept nogil

@@ -15,6 +15,7 @@ from cpython.buffer cimport (
 )
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -30,5 +31,6 @@ include "layout.pxi"
 include "arrow.pxi"
 include "segment.pxi"
 include "builder.pxi"
+include "bulk.pxi"
 include "decoder.pxi"
 include "columns.pxi"

@@ -24,14 +24,6 @@ cdef inline int64_t check_timestamp(timestamp_ms) except -2:
     return timestamp
 
 
-cdef int check_lengths(values, keys, Py_ssize_t start) except -1:
-    if start < 0:
-        raise ValueError(f"start is not negative: {start}")
-    if keys is not None and len(keys) != len(values):
-        raise ValueError(f"{len(values)} values, but {len(keys)} keys")
-    return 0
-
-
 @cython.final
 cdef class BatchBuilder:
     """A v2 record batch that grows in the buffers it is given.
@@ -53,10 +45,10 @@ cdef class BatchBuilder:
             raise ValueError(f"there is no compression codec {codec}")
         if not HEADER_SIZE <= limit <= MAX_BATCH:
             raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
-        self.segments = [segment]
-        self.tail = segment
-        self.cursor = segment.start + HEADER_SIZE
-        self.end = segment.start + segment.view.len
+        self.segments = []
+        self.add_room(segment)
+        self.cursor = self.rooms[0].start + HEADER_SIZE
+        self.end = self.rooms[0].start + self.rooms[0].size
         self.raw = HEADER_SIZE
         self.limit = limit
         self.codec = codec
@@ -77,6 +69,22 @@ cdef class BatchBuilder:
         self.leader_epoch_ = leader_epoch
         self.first_timestamp = self.largest_timestamp = -1
         self.state = OPEN
+
+    def __dealloc__(self):
+        PyMem_Free(self.rooms)
+
+    cdef int add_room(self, Segment segment) except -1:
+        cdef Py_ssize_t count = len(self.segments)
+        cdef Room *rooms = <Room *>PyMem_Realloc(self.rooms, (count + 1) * sizeof(Room))
+        if rooms is NULL:
+            raise MemoryError
+        self.rooms = rooms
+        rooms[count].start = <uint8_t *>segment.view.buf
+        rooms[count].size = segment.view.len
+        rooms[count].used = 0
+        self.segments.append(segment)
+        self.room_count = count + 1
+        return 0
 
     @property
     def record_count(self):
@@ -156,10 +164,12 @@ cdef class BatchBuilder:
         cdef Py_ssize_t body = record_body_size(
             delta, index, key_size, value_size, headers_size)
         cdef Py_ssize_t size = wire_varint_size(body) + body
-        cdef uint8_t *at = self.cursor
-        if self.state != OPEN or size > self.end - at or size > self.limit - self.raw:
+        cdef uint8_t *at
+        if self.state != OPEN or size > self.limit - self.raw:
             return -1
-        at = wire_put_varint(at, body)
+        if size > self.end - self.cursor and not self.move_on(size):
+            return -1
+        at = wire_put_varint(self.cursor, body)
         at[0] = 0  # attributes: a record has none
         at = wire_put_varint(at + 1, delta)
         at = wire_put_varint(at, index)
@@ -178,9 +188,19 @@ cdef class BatchBuilder:
         self.count = index + 1
         return index
 
+    cdef bint move_on(self, Py_ssize_t size) noexcept nogil:
+        """Leave a segment without room for the record for the next one, if that has it."""
+        if self.tail + 1 >= self.room_count or size > self.rooms[self.tail + 1].size:
+            return False
+        self.settle()
+        self.tail += 1
+        self.cursor = self.rooms[self.tail].start
+        self.end = self.cursor + self.rooms[self.tail].size
+        return True
+
     cdef void settle(self) noexcept nogil:
         # Appends move the cursor alone; what a segment holds is written down when it is left.
-        self.tail.used = self.cursor - self.tail.start
+        self.rooms[self.tail].used = self.cursor - self.rooms[self.tail].start
 
     cdef void seal_c(self) noexcept nogil:
         if self.state == OPEN:
@@ -194,9 +214,9 @@ cdef class BatchBuilder:
         keep_value = open_payload(value, &data, &value_size)
         headers_size = len(encode_headers(headers)) if headers else 1
         size = self.record_size_c(check_timestamp(timestamp_ms), key_size, value_size, headers_size)
-        return (
-            self.state == OPEN and size <= self.end - self.cursor
-            and size <= self.limit - self.raw
+        return self.state == OPEN and size <= self.limit - self.raw and (
+            size <= self.end - self.cursor
+            or (self.tail + 1 < self.room_count and size <= self.rooms[self.tail + 1].size)
         )
 
     def size_of(self, timestamp_ms, key, value, headers=()) -> int:
@@ -237,7 +257,7 @@ cdef class BatchBuilder:
         return self.try_append_c(
             timestamp, key_data, key_size, value_data, value_size, headers_data, headers_size)
 
-    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> range:
+    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0):
         """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
 
         Returns the records' indexes in the batch: as many as were appended. Another thread's may
@@ -246,75 +266,37 @@ cdef class BatchBuilder:
         Raises:
             TypeError: a value or key is not bytes-like; what came before it stays appended.
         """
-        cdef const uint8_t *key_data = NULL
-        cdef const uint8_t *value_data
-        cdef Py_ssize_t key_size = -1, value_size, index, end, first = 0, appended
-        cdef int64_t timestamp = check_timestamp(timestamp_ms)
-        check_lengths(values, keys, start)
-        values = values if type(values) is list else list(values)
-        keys = keys if keys is None or type(keys) is list else list(keys)
-        end = len(<list>values)
-        index = start
-        # The lists are looked at afresh each time: reading a buffer may run code that changes them.
-        while index < end and index < len(<list>values):
-            value = (<list>values)[index]
-            keep_value = open_payload(value, &value_data, &value_size)
-            if keys is not None:
-                if index >= len(<list>keys):
-                    break
-                key = (<list>keys)[index]
-                keep_key = open_payload(key, &key_data, &key_size)
-            appended = self.try_append_c(
-                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1)
-            if appended < 0:
-                break
-            if index == start:
-                first = appended
-            index += 1
-        return range(first, first + index - start)
+        return append_list(self, timestamp_ms, values, keys, start)
 
-    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0) -> range:
+    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0):
         """Append from Arrow arrays of binary or string as `append_many` does from lists.
 
         Raises:
             TypeError: an array of another type.
             ValueError: an array whose buffers contradict it; what came before stays appended.
         """
-        cdef ArrowBytes value_array = ArrowBytes.__new__(ArrowBytes, values)
-        cdef ArrowBytes key_array = None
-        cdef const uint8_t *key_data = NULL
-        cdef const uint8_t *value_data = NULL
-        cdef Py_ssize_t key_size = -1, value_size = -1, index = start, first
-        cdef int64_t timestamp = check_timestamp(timestamp_ms)
-        check_lengths(values, keys, start)
-        if keys is not None:
-            key_array = ArrowBytes.__new__(ArrowBytes, keys)
-            if key_array.length < value_array.length:
-                raise ValueError("the array of keys has changed its length")
-        first = self.count
-        while index < value_array.length:
-            if not value_array.get(index, &value_data, &value_size) or (
-                key_array is not None and not key_array.get(index, &key_data, &key_size)
-            ):
-                raise ValueError(f"item {index} lies outside of the array's data")
-            if self.try_append_c(
-                timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1
-            ) < 0:
-                break
-            index += 1
-        return range(first, first + index - start)
+        return append_columns(self, timestamp_ms, values, keys, start)
 
     def extend(self, buffer) -> bool:
-        """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
+        """Go on in one more buffer once those before it have no room.
+
+        Returns False (and the buffer stays the caller's) when sealed.
+        """
         cdef Segment segment = Segment.__new__(Segment, buffer)
         if self.state != OPEN:
             return False
-        self.settle()
-        self.segments.append(segment)
-        self.tail = segment
-        self.cursor = segment.start
-        self.end = segment.start + segment.view.len
+        self.add_room(segment)
         return True
+
+    def release_unused(self) -> list:
+        """Give those buffers back that have no record, once sealed."""
+        cdef Segment segment
+        if self.state == OPEN:
+            return []
+        unused = self.segments[self.tail + 1:]
+        del self.segments[self.tail + 1:]
+        self.room_count = len(self.segments)
+        return [(<Segment>segment).give_back() for segment in unused]
 
     def seal(self) -> bool:
         """Take no more records; whether this call was the one that sealed."""
@@ -340,7 +322,11 @@ cdef class BatchBuilder:
             raise ValueError("a batch without records cannot be closed")
         self.state = SEALED
         self.settle()
-        pieces = [(<Segment>segment).written() for segment in self.segments if segment.used]
+        pieces = [
+            (<Segment>self.segments[number]).written(self.rooms[number].used)
+            for number in range(self.tail + 1)
+            if self.rooms[number].used
+        ]
         size = self.raw
         if self.codec:
             pieces[0] = pieces[0][HEADER_SIZE:]
@@ -388,7 +374,7 @@ cdef class BatchBuilder:
         segments = self.segments
         self.state = RELEASED
         self.segments = []
-        self.tail = None
+        self.room_count = 0
         self.cursor = self.end = NULL
         if self.header is None:
             self.closed_parts = None
@@ -405,7 +391,7 @@ cdef class BatchBuilder:
     cdef uint8_t *header_start(self):
         if self.header is not None:
             return <uint8_t *>PyByteArray_AS_STRING(self.header)
-        return (<Segment>self.segments[0]).start
+        return self.rooms[0].start
 
     cdef write_placement(self):
         self.put_placement(self.header_start())
@@ -428,15 +414,13 @@ cdef class BatchBuilder:
 
     cdef uint32_t checksum(self, uint8_t *header) except? 0:
         cdef uint32_t state = ~<uint32_t>0
-        cdef Segment segment
+        cdef Py_ssize_t number
         cdef Payload part
         if self.header is None:
             # The header leads the first segment, and is checksummed from within.
-            for segment in self.segments:
-                if segment.start == header:
-                    state = checksum_on(state, header + CRC_FROM, segment.used - CRC_FROM)
-                else:
-                    state = checksum_on(state, segment.start, segment.used)
+            state = checksum_on(state, header + CRC_FROM, self.rooms[0].used - CRC_FROM)
+            for number in range(1, self.tail + 1):
+                state = checksum_on(state, self.rooms[number].start, self.rooms[number].used)
             return ~state
         state = checksum_on(state, header + CRC_FROM, HEADER_SIZE - CRC_FROM)
         for piece in self.closed_parts[1:]:

@@ -74,6 +74,7 @@ class BatchBuilder:
         "_segments",
         "_size",
         "_tail",
+        "_tail_number",
     )
 
     def __init__(
@@ -103,6 +104,7 @@ class BatchBuilder:
             raise ValueError(f"a batch's limit is between 61 bytes and 2 GiB, not {limit}")
         self._segments = [segment]
         self._tail = segment
+        self._tail_number = 0
         self._raw = HEADER_SIZE
         self._limit = limit
         self._codec = codec
@@ -188,7 +190,11 @@ class BatchBuilder:
     ) -> bool:
         """Whether `try_append` of this record would succeed now."""
         size = self.size_of(timestamp_ms, key, value, headers)
-        return self._open and size <= self._tail.room and size <= self._limit - self._raw
+        return (
+            self._open
+            and size <= self._limit - self._raw
+            and (size <= self._tail.room or self._next_has_room(size))
+        )
 
     def size_of(
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
@@ -232,9 +238,14 @@ class BatchBuilder:
         size += len(value) + len(tail)
         length = VARINTS[size]
         size += len(length)
-        segment = self._tail
-        if size > segment.room or size > self._limit - self._raw or not self._open:
+        if size > self._limit - self._raw or not self._open:
             return -1
+        segment = self._tail
+        if size > segment.room:
+            if not self._next_has_room(size):
+                return -1
+            self._tail_number += 1
+            segment = self._tail = self._segments[self._tail_number]
         segment.pieces += (length, b"\0", timestamp, offset, key_size, key, value_size, value, tail)
         segment.room -= size
         if timestamp_ms > self._max_timestamp:
@@ -287,13 +298,29 @@ class BatchBuilder:
         return range(first, self._count)
 
     def extend(self, buffer: bytearray | memoryview) -> bool:
-        """Go on in one more buffer; False (and the buffer stays the caller's) when sealed."""
+        """Go on in one more buffer once those before it have no room.
+
+        Returns False (and the buffer stays the caller's) when sealed.
+        """
         segment = _Segment(buffer)
         if not self._open:
             return False
         self._segments.append(segment)
-        self._tail = segment
         return True
+
+    def release_unused(self) -> list[bytearray | memoryview]:
+        """Give those buffers back that have no record, once sealed."""
+        if self._open:
+            return []
+        unused = self._segments[self._tail_number + 1 :]
+        del self._segments[self._tail_number + 1 :]
+        for segment in unused:
+            segment.view.release()
+        return [segment.buffer for segment in unused]
+
+    def _next_has_room(self, size: int) -> bool:
+        number = self._tail_number + 1
+        return number < len(self._segments) and size <= self._segments[number].room
 
     def seal(self) -> bool:
         """Take no more records; whether this call was the one that sealed."""

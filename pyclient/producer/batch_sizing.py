@@ -8,7 +8,7 @@ change. `batch.max.size` bounds it. The accumulator calls in, under its lock.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pyclient import _twin
 from pyclient.errors import RecordTooLargeError
@@ -28,6 +28,9 @@ class Limits(NamedTuple):
     max_request_size: int
     linger_ms: float
     delivery_timeout_ms: float
+
+
+_BUFFERS_AT_ONCE: Final = 4
 
 
 class BatchSizing:
@@ -64,23 +67,28 @@ class BatchSizing:
         return raw_size * batch.queue.topic.compression_ratio > self._limits.batch_size
 
     def grow(self, batch: ProducerBatch, record: Record, now_ms: float) -> bool:
-        """Give a batch whose buffer is full one more for this record, if it may have it.
+        """Give a batch whose buffers are full more for this record, if it may have them.
 
         Only memory that nobody waits for is taken, and no batch is filled up that has little time
         left to be delivered.
         """
-        topic = batch.queue.topic
-        grown = batch.builder.raw_size + self._pool.pooled_size
         if (
-            grown * topic.compression_ratio > topic.batch_max_size
-            or grown > self._limits.max_request_size
-            or now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
+            now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
             or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
         ):
             return False
-        buffer = self._pool.try_allocate(self._pool.pooled_size)
-        if buffer is None:
-            return False
-        batch.builder.extend(buffer)
-        batch.queue.grown(batch)
-        return True
+        # Several at a time where it goes on growing, for each time costs as much as a hundred
+        # records; what is left of them goes back when the batch is drained.
+        room = self._buffers_until_limit(batch)
+        for count in range(min(batch.buffer_count, _BUFFERS_AT_ONCE, room)):
+            buffer = self._pool.try_allocate(self._pool.pooled_size)
+            if buffer is None:
+                return count > 0
+            batch.builder.extend(buffer)
+            batch.queue.grown(batch)
+        return room > 0
+
+    def _buffers_until_limit(self, batch: ProducerBatch) -> int:
+        topic = batch.queue.topic
+        limit = min(topic.batch_max_size / topic.compression_ratio, self._limits.max_request_size)
+        return int((limit - batch.builder.raw_size) / self._pool.pooled_size)

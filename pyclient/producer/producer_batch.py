@@ -105,6 +105,12 @@ class ProducerBatch:
         self.record_count = self.builder.record_count
         self.due_ms = DUE_NOW
 
+    def take_unused(self) -> list[bytearray]:
+        """Buffers that the batch was given to grow into, and did not need after all."""
+        unused = cast(list[bytearray], self.builder.release_unused())
+        self.buffer_count -= len(unused)
+        return unused
+
     def take_buffers(self) -> list[bytearray]:
         """What goes back to the pool, each buffer once; nobody reads the batch any more."""
         return cast(list[bytearray], self.builder.release())

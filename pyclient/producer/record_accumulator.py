@@ -345,6 +345,7 @@ class RecordAccumulator:
             # line, for the others wait longer.
             for batch in drained:
                 self._ready.evaluate(batch.queue, now_ms)
+        self._pool.release([buffer for batch in drained for buffer in batch.take_unused()])
         return drained
 
     def _put_on_wire(self, queue: PartitionQueue, now_ms: float) -> None:

@@ -37,6 +37,20 @@ def test_a_batch_grows_up_to_its_limit_and_another_one_follows(twin):
     world.check_memory()
 
 
+def test_a_batch_that_goes_on_growing_takes_several_buffers_and_gives_back_what_it_did_not_need(
+    twin,
+):
+    world = world_of(batch_max_size=3000)
+    results = results_of(world, 5)  # one buffer, one more, and two at once: four of two records
+    assert all(one is results[0] for one in results)
+    assert world.pool.available == 6000 - 4 * 300
+    world.poll()
+    assert world.pool.available == 6000 - 3 * 300
+    world.settle()
+    assert world.values(0) == [VALUE] * 5
+    world.check_memory()
+
+
 def test_a_batch_of_batch_size_is_ready_though_it_may_grow(twin):
     world = world_of(linger_ms=1000)
     results_of(world, 2)

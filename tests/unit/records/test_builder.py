@@ -352,3 +352,35 @@ def test_a_buffer_may_be_a_view_of_a_larger_one(twin: ModuleType) -> None:
 def test_the_smallest_record_is_written_byte_by_byte_as_specified(twin: ModuleType) -> None:
     data = build_batch([(5, b"k", b"v", [])])
     assert data[HEADER:] == bytes([16, 0, 0, 0, 2, ord("k"), 2, ord("v"), 0])
+
+
+def test_small_records_fill_what_is_left_of_a_buffer_before_the_next_one(twin: ModuleType) -> None:
+    builder = twin.BatchBuilder(bytearray(100))
+    builder.try_append(TIMESTAMP, None, b"x" * 20)
+    builder.extend(bytearray(100))
+    assert builder.has_room_for(TIMESTAMP, None, b"y" * 60)
+    assert not builder.has_room_for(TIMESTAMP, None, b"y" * 100)
+    assert builder.try_append(TIMESTAMP, None, b"z") == 1
+    assert builder.try_append(TIMESTAMP, None, b"y" * 60) == 2
+    parts = builder.close()
+    assert len(parts) == 2
+    assert [one.value for one in RecordBatch(b"".join(parts)).decode()] == [
+        b"x" * 20,
+        b"z",
+        b"y" * 60,
+    ]
+
+
+def test_buffers_without_a_record_are_given_back_once_sealed(twin: ModuleType) -> None:
+    first, second, third = (bytearray(100) for _ in range(3))
+    builder = twin.BatchBuilder(first)
+    builder.try_append(TIMESTAMP, None, b"x")
+    builder.extend(second)
+    builder.extend(third)
+    assert builder.release_unused() == []
+    builder.seal()
+    assert [id(one) for one in builder.release_unused()] == [id(second), id(third)]
+    third.append(0)  # nothing points into it any more
+    assert builder.release_unused() == []
+    assert b"".join(builder.close())
+    assert [id(one) for one in builder.release()] == [id(first)]

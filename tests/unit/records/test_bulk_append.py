@@ -83,7 +83,9 @@ def test_nothing_is_appended_from_beyond_the_end(twin: ModuleType) -> None:
 def test_any_sequence_of_bytes_like_values_will_do(twin: ModuleType) -> None:
     builder = twin.BatchBuilder(bytearray(200))
     values = (bytearray(b"a"), memoryview(b"b"), None)
-    assert len(builder.append_many(TIMESTAMP, values, (None, bytearray(b"k"), memoryview(b"l")))) == 3
+    assert (
+        len(builder.append_many(TIMESTAMP, values, (None, bytearray(b"k"), memoryview(b"l")))) == 3
+    )
     records = RecordBatch(b"".join(builder.close())).decode()
     assert [(record.key, record.value) for record in records] == [
         (None, b"a"),
