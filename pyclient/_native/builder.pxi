@@ -305,11 +305,12 @@ cdef class BatchBuilder:
         self.state = SEALED
         return True
 
-    def close(self) -> list:
+    def close(self, *, bint detach=False) -> list:
         """Seal, compress, write header and checksum: the batch as a list of memoryviews.
 
         Closing again returns the same parts. The parts of an uncompressed batch lie in the
-        buffers; those of a compressed one do not, and `release` may follow at once.
+        buffers; those of a compressed one do not, nor those of one that is to `detach` itself by
+        a copy, and `release` may follow at once.
 
         Raises:
             ValueError: the batch has no records, or was released before it was closed.
@@ -328,12 +329,12 @@ cdef class BatchBuilder:
             if self.rooms[number].used
         ]
         size = self.raw
-        if self.codec:
+        if self.codec or detach:
             pieces[0] = pieces[0][HEADER_SIZE:]
+            body = compress(self.codec, pieces, self.level) if self.codec else b"".join(pieces)
             self.header = bytearray(HEADER_SIZE)
-            compressed = memoryview(compress(self.codec, pieces, self.level))
-            pieces = [memoryview(self.header), compressed]
-            size = HEADER_SIZE + len(compressed)
+            pieces = [memoryview(self.header), memoryview(body)]
+            size = HEADER_SIZE + len(body)
         if size - AFTER_LENGTH > MAX_BATCH:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
         self.closed_size = size
@@ -367,8 +368,8 @@ cdef class BatchBuilder:
     def release(self) -> list:
         """Give the buffers back, each once.
 
-        The bytes of an uncompressed batch go with them; a compressed and closed batch keeps its
-        parts. An open batch is sealed.
+        The bytes of an uncompressed batch go with them; a detached batch keeps its parts. An open
+        batch is sealed.
         """
         cdef Segment segment
         segments = self.segments
@@ -379,6 +380,11 @@ cdef class BatchBuilder:
         if self.header is None:
             self.closed_parts = None
         return [(<Segment>segment).give_back() for segment in segments]
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether the closed batch does not need its buffers: it is compressed, or was copied."""
+        return self.header is not None
 
     cdef require_closed(self):
         if not self.closed_size:

@@ -329,11 +329,12 @@ class BatchBuilder:
         self._open = False
         return True
 
-    def close(self) -> list[memoryview]:
+    def close(self, *, detach: bool = False) -> list[memoryview]:
         """Seal, compress, write header and checksum: the batch as a list of memoryviews.
 
         Closing again returns the same parts. The parts of an uncompressed batch lie in the
-        buffers; those of a compressed one do not, and `release` may follow at once.
+        buffers; those of a compressed one do not, nor those of one that is to `detach` itself by
+        a copy, and `release` may follow at once.
 
         Raises:
             ValueError: the batch has no records, or was released before it was closed.
@@ -344,11 +345,11 @@ class BatchBuilder:
             raise ValueError("a batch without records cannot be closed")
         self._open = False
         parts = [part for segment in self._segments if (part := segment.write())]
-        if self._codec:
+        if self._codec or detach:
             parts[0] = parts[0][HEADER_SIZE:]
+            body = compress(self._codec, parts, self._level) if self._codec else b"".join(parts)
             self._header = bytearray(HEADER_SIZE)
-            compressed = memoryview(compress(self._codec, parts, self._level))
-            parts = [memoryview(self._header), compressed]
+            parts = [memoryview(self._header), memoryview(body)]
         size = sum(map(len, parts))
         if size - _AFTER_LENGTH > _MAX_INT32:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
@@ -380,8 +381,8 @@ class BatchBuilder:
     def release(self) -> list[bytearray | memoryview]:
         """Give the buffers back, each once.
 
-        The bytes of an uncompressed batch go with them; a compressed and closed batch keeps its
-        parts. An open batch is sealed.
+        The bytes of an uncompressed batch go with them; a detached batch keeps its parts. An open
+        batch is sealed.
         """
         self._open = False
         segments, self._segments = self._segments, []
@@ -390,6 +391,11 @@ class BatchBuilder:
         if self._header is None:
             self._parts = None
         return [segment.buffer for segment in segments]
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether the closed batch does not need its buffers: it is compressed, or was copied."""
+        return self._header is not None
 
     def _require_closed(self) -> None:
         if not self._size:

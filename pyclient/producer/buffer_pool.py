@@ -10,10 +10,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from pyclient.clock import Clock
 from pyclient.errors import BufferExhaustedError, IllegalStateError
 from pyclient.net.waiting import Waiter
+
+Buffer: TypeAlias = bytearray | memoryview
+"""Memory that counts against the total: what the pool gave out, or what it was exchanged for."""
 
 
 class _Claim:
@@ -120,17 +124,40 @@ class BufferPool:
             self._unpooled -= size
         return buffer
 
-    def release(self, buffers: Iterable[bytearray]) -> None:
+    def release(self, buffers: Iterable[Buffer]) -> None:
         """Take buffers back, and serve those who wait."""
         with self._lock:
-            for buffer in buffers:
-                # What a split holds beyond the total is paid back before anything is pooled.
-                if len(buffer) == self.pooled_size and self._unpooled >= 0:
-                    self._free.append(buffer)
-                else:
-                    self._unpooled += len(buffer)
+            self._take_back(buffers)
             granted = self._grant()
         _wake(granted)
+
+    def exchange(self, buffers: Iterable[Buffer], kept: memoryview) -> None:
+        """Take buffers back for bytes that are elsewhere, and count against the total, too."""
+        with self._lock:
+            self._take_back(buffers)
+            while self._unpooled < len(kept) and self._free:
+                self._free.pop()
+                self._unpooled += self.pooled_size
+            self._unpooled -= len(kept)
+            granted = self._grant()
+        _wake(granted)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether more than half of the memory is held; a look without the lock."""
+        return 2 * self._available() < self.total
+
+    def _take_back(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            # What a split holds beyond the total is paid back before anything is pooled.
+            if (
+                len(buffer) == self.pooled_size
+                and self._unpooled >= 0
+                and isinstance(buffer, bytearray)  # and not what `exchange` let its owner keep
+            ):
+                self._free.append(buffer)
+            else:
+                self._unpooled += len(buffer)
 
     def close(self) -> None:
         """Give out no more; whoever waits gets an error. Releasing goes on."""

@@ -119,6 +119,7 @@ class ProducerCore:
             Sender(
                 settings,
                 self.accumulator,
+                self.pool,
                 sequences,
                 outcomes,
                 engine.network,

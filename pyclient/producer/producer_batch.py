@@ -7,7 +7,7 @@ the accumulator's lock; once sealed, it is the I/O thread's alone. `result` is s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from pyclient import _twin
@@ -17,7 +17,7 @@ from pyclient.records.batch import RecordBatch
 from pyclient.records.builder import BatchBuilder
 
 if TYPE_CHECKING:
-    from pyclient.producer.buffer_pool import BufferPool
+    from pyclient.producer.buffer_pool import Buffer, BufferPool
     from pyclient.producer.partition_queue import PartitionQueue
 
 BuilderFactory: TypeAlias = Callable[[bytearray], BatchBuilder]
@@ -44,6 +44,7 @@ class ProducerBatch:
     """
 
     __slots__ = (
+        "_detached",
         "attempts",
         "buffer_count",
         "builder",
@@ -75,6 +76,7 @@ class ProducerBatch:
         self.due_ms = due_ms
         self.drained_ms = created_ms
         self.buffer_count = 1
+        self._detached: memoryview | None = None  # what it holds in place of its buffers
         self.position = 0  # set by the queue
         self.attempts = 0
         self.record_count = 0  # known once sealed
@@ -111,9 +113,29 @@ class ProducerBatch:
         self.buffer_count -= len(unused)
         return unused
 
-    def take_buffers(self) -> list[bytearray]:
+    def close(self, pool: BufferPool) -> Sequence[memoryview]:
+        """The batch as it goes over the wire.
+
+        While memory is short, a batch that leaves most of its buffer empty, or is compressed,
+        gives the buffer back and keeps what it needs. Otherwise a thousand partitions with a few
+        records each would hold all memory while their batches are on the wire, so that the next
+        ones got even fewer records.
+        """
+        is_short = pool.is_short
+        is_sparse = is_short and 2 * self.builder.raw_size <= pool.pooled_size
+        parts: Sequence[memoryview] = self.builder.close(detach=is_sparse)
+        if is_short and self._detached is None and self.builder.is_detached:
+            pool.exchange(self.builder.release(), parts[1])
+            self._detached = parts[1]
+        return parts
+
+    def take_buffers(self) -> list[Buffer]:
         """What goes back to the pool, each buffer once; nobody reads the batch any more."""
-        return cast(list[bytearray], self.builder.release())
+        buffers: list[Buffer] = self.builder.release()
+        if self._detached is not None:
+            buffers.append(self._detached)
+            self._detached = None
+        return buffers
 
     def __repr__(self) -> str:
         return (

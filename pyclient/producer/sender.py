@@ -28,6 +28,7 @@ from pyclient.protocol.messages.produce import (
 
 if TYPE_CHECKING:
     from pyclient.net.metadata_manager import MetadataManager
+    from pyclient.producer.buffer_pool import BufferPool
     from pyclient.producer.metrics import ProducerMetrics
 
 
@@ -57,6 +58,7 @@ class Sender:
         self,
         settings: SenderSettings,
         accumulator: RecordAccumulator,
+        pool: BufferPool,
         sequences: Sequences | None,
         outcomes: BatchOutcomes,
         nodes: Nodes,
@@ -66,6 +68,7 @@ class Sender:
         """Send nothing yet. `sequences` is None without idempotence."""
         self._settings = settings
         self._accumulator = accumulator
+        self._pool = pool
         self._sequences = sequences
         self._outcomes = outcomes
         self._nodes = nodes
@@ -138,7 +141,7 @@ class Sender:
                     topic_id=self._metadata.snapshot.topic_id(name),
                     partition_data=[],
                 )
-            records = batch.builder.close()
+            records = batch.close(self._pool)
             queue.topic.observe_ratio(batch.builder.compression_ratio)
             topic.partition_data.append(
                 PartitionProduceData(index=queue.partition, records=records)

@@ -108,6 +108,7 @@ class SenderWorld:
         self.sender = Sender(
             SenderSettings(acks, 500, max_request_size, in_flight_max),
             self.accumulator,
+            self.pool,
             self.sequences,
             self.outcomes,
             self,

@@ -42,6 +42,37 @@ def test_a_large_buffer_takes_the_memory_of_pooled_ones(engine):
     assert pool.available == 5
 
 
+def test_what_a_buffer_is_exchanged_for_counts_and_is_never_pooled(engine):
+    pool = new_pool(engine)
+    buffers = [pool.allocate(10, 0) for _ in range(10)]
+    kept = memoryview(b"x" * 4)
+    pool.exchange(buffers[:2], kept)
+    assert pool.available == 16
+    as_large_as_a_buffer = memoryview(b"x" * 10)
+    pool.exchange([buffers[2]], as_large_as_a_buffer)
+    assert pool.available == 16
+    pool.release([kept, as_large_as_a_buffer, *buffers[3:]])
+    assert pool.available == 100
+    assert all(isinstance(pool.allocate(10, 0), bytearray) for _ in range(10))
+
+
+def test_an_exchange_serves_those_who_wait(engine):
+    pool = new_pool(engine, total=10)
+    held = pool.allocate(10, 0)
+    engine.meanwhile = [lambda: pool.exchange([held], memoryview(b"x"))]
+    assert len(pool.allocate(5, 100)) == 5
+    assert pool.available == 4
+
+
+def test_memory_is_short_when_less_than_half_is_left(engine):
+    pool = new_pool(engine)
+    for _ in range(5):
+        pool.allocate(10, 0)
+    assert not pool.is_short
+    pool.allocate(1, 0)
+    assert pool.is_short
+
+
 def test_a_full_pool_fails_after_the_wait_and_says_what_holds_the_memory(engine):
     pool = new_pool(engine)
     pool.allocate(95, 0)

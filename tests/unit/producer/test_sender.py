@@ -258,3 +258,38 @@ class TestLeaders:
         )
         partition = world.engine.metadata.snapshot.partition("t", 0)
         assert (partition.leader, partition.leader_epoch) == (2, 1)
+
+
+class TestShortMemory:
+    """Two buffers of 300 bytes, in which a record takes but 70."""
+
+    def test_batches_with_few_records_give_their_buffers_back_when_they_are_sent(self):
+        world = SenderWorld(linger_ms=0, memory=600)
+        world.send(b"a", 0)
+        world.send(b"b", 1)
+        world.poll()
+        assert world.pool.available > 300  # the first was sent, and the second one found room
+        assert len(sent_batches(world, 1)) == len(sent_batches(world, 2)) == 1
+        world.settle()
+        assert world.pool.available == 600
+        assert [log.records[0].value for log in world.logs] == [b"a", b"b"]
+
+    def test_what_is_sent_again_is_still_there_and_counts_once(self):
+        world = SenderWorld(linger_ms=0, memory=300)
+        world.send(b"a", 0)
+        world.poll()
+        held = 300 - world.pool.available
+        world.serve(1, NotEnoughReplicasError.code)
+        world.answer(1)
+        world.clock.advance(100)
+        world.poll()
+        assert 300 - world.pool.available == held < 100
+        world.settle()
+        assert world.logs[0].records[0].value == b"a"
+        assert world.pool.available == 300
+
+    def test_with_memory_to_spare_nothing_is_copied(self):
+        world = SenderWorld(linger_ms=0, memory=3000)
+        world.send(b"a", 0)
+        world.poll()
+        assert world.pool.available == 2700

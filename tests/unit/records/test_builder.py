@@ -249,13 +249,18 @@ def test_a_held_buffer_cannot_be_resized_and_a_released_one_can(twin: ModuleType
     assert builder.release() == []
 
 
-def test_a_compressed_batch_outlives_its_buffers(twin: ModuleType) -> None:
+@pytest.mark.parametrize(("codec", "detach"), [(Codec.ZSTD, False), (Codec.NONE, True)])
+def test_a_detached_batch_outlives_its_buffers(
+    twin: ModuleType, codec: Codec, detach: bool
+) -> None:
     records = numbered_records(20)
     buffer = bytearray(10_000)
-    builder = twin.BatchBuilder(buffer, codec=Codec.ZSTD)
+    builder = twin.BatchBuilder(buffer, codec=codec)
     for record in records:
         builder.try_append(*record)
-    parts = builder.close()
+    assert not builder.is_detached
+    parts = builder.close(detach=detach)
+    assert builder.is_detached
     assert builder.release() == [buffer]
     buffer[:] = b"\xff" * len(buffer)
     builder.set_producer_state(1, 2, 3)
@@ -264,6 +269,18 @@ def test_a_compressed_batch_outlives_its_buffers(twin: ModuleType) -> None:
     assert batch.crc_is_valid()
     assert batch.base_sequence == 3
     assert facts(batch.decode()) == records
+
+
+def test_a_detached_copy_has_the_same_bytes_whatever_buffers_it_came_from(twin: ModuleType) -> None:
+    def closed(detach: bool) -> bytes:
+        builder = twin.BatchBuilder(bytearray(200))
+        for record in numbered_records(5):
+            if builder.try_append(*record) < 0:
+                builder.extend(bytearray(200))
+                builder.try_append(*record)
+        return b"".join(builder.close(detach=detach))
+
+    assert closed(detach=True) == closed(detach=False)
 
 
 def test_releasing_an_open_batch_drops_what_it_holds(twin: ModuleType) -> None:
