@@ -185,15 +185,25 @@ class BulkIntake:
         timestamp_ms: int | None,
     ) -> SentRecords:
         timestamp_ms = self._intake.timestamp(timestamp_ms)
-        futures = [
-            self._send(
-                topic, value, None if keys is None else keys[row], None, partition, timestamp_ms
-            )
-            for row, value in enumerate(values)
-        ]
-        runs = [Run(future.batch_result, future.batch_index, 1) for future in futures]
-        lengths = [(future.key_size, future.value_size) for future in futures]
-        return SentRecords(Rows(len(runs), timestamp_ms, None, lengths.__getitem__), runs)
+        runs: list[Run] = []
+        lengths: list[tuple[int, int]] = []
+        for row, value in enumerate(values):
+            key = None if keys is None else keys[row]
+            try:
+                future = self._send(topic, value, key, None, partition, timestamp_ms)
+                runs.append(Run(future.batch_result, future.batch_index, 1))
+                lengths.append((future.key_size, future.value_size))
+            except KafkaError as error:
+                alone = isinstance(error, RecordTooLargeError)
+                if row == 0 and not alone:
+                    raise
+                # As in bulk: what stops one now stops all.
+                count = 1 if alone else len(values) - row
+                runs.append(Run(self._intake.failed(error, topic, partition), 0, count))
+                lengths += [(-1, -1)] * count
+                if not alone:
+                    break
+        return SentRecords(Rows(len(values), timestamp_ms, None, lengths.__getitem__), runs)
 
 
 def _checked(name: str, content: Any) -> bytes | None:

@@ -184,7 +184,7 @@ class TopicQueues:
         return changed
 
     def leave_sticky_queue(self) -> bool:
-        """Where a buffer is full, or there is no batch: move on, if enough bytes have gone here.
+        """Where there is no open batch: move on, if enough bytes have gone here.
 
         Tells whether `sticky_queue` is another one now.
         """

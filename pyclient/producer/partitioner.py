@@ -116,7 +116,7 @@ class StickyPartitioner:
     def switch_after(self, produced_bytes: int) -> bool:
         """Move on if enough bytes have gone to the partition; whether it moved.
 
-        Asked between two buffers only. Moving on inside one would leave it to be sent half full.
+        Asked between two batches only. Moving on inside one would leave it to be sent half full.
         """
         if produced_bytes < self._stick_bytes:
             return False

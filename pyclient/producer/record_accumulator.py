@@ -173,22 +173,20 @@ class RecordAccumulator:
         queue = topic.sticky_queue if partition is None else topic.queues[partition]
         while True:
             batch = queue.open_batch
-            if batch is not None:
-                index = batch.builder.try_append(*record)
-                if index >= 0:
-                    return queue, (batch.result, index)
-            if partition is None and topic.leave_sticky_queue():
-                if batch is not None:
-                    self._end_linger(batch, now_ms)  # it stays open: it may yet grow
-                queue = topic.sticky_queue
-            elif batch is None:
+            if batch is None:
+                # Between two batches, and not before: a batch that grows is worth staying for.
+                if partition is None and topic.leave_sticky_queue():
+                    queue = topic.sticky_queue
+                    continue
                 return queue, None
-            else:
-                if self._sizing.is_ready(batch, record):
-                    self._end_linger(batch, now_ms)
-                if not self._sizing.grow(batch, record, now_ms):
-                    queue.seal()
-                    self._ready.evaluate(queue, now_ms)
+            index = batch.builder.try_append(*record)
+            if index >= 0:
+                return queue, (batch.result, index)
+            if self._sizing.is_ready(batch, record):
+                self._end_linger(batch, now_ms)
+            if not self._sizing.grow(batch, record, now_ms):
+                queue.seal()
+                self._ready.evaluate(queue, now_ms)
 
     def _end_linger(self, batch: ProducerBatch, now_ms: float) -> None:
         batch.due_ms = DUE_NOW

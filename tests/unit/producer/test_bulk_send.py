@@ -128,6 +128,14 @@ def test_serializers_partitioner_and_interceptors_see_every_record(log, new_prod
     assert arrived(log)[1] == [(b"k", b"A"), (None, b"B")]
 
 
+def test_one_by_one_a_record_that_is_too_large_fails_alone_too(log, new_producer, send):
+    producer = new_producer(max_request_size=1000, value_serializer=lambda value: value)
+    sent = send(producer, [b"a", b"x" * 2000, b"b"], partition=0)
+    producer.flush()
+    assert [future.failed() for future in sent] == [False, True, False]
+    assert log.values("orders", 0) == [b"a", b"b"]
+
+
 @pytest.mark.parametrize(
     ("values", "keys", "error", "words"),
     [

@@ -110,15 +110,15 @@ def test_after_a_refusal_nothing_of_the_topic_grows_any_more(twin):
     world.check_memory()
 
 
-def test_records_without_a_key_move_on_and_leave_their_batch_open(twin):
-    world = world_of(partitions=2, batch_max_size=6000, memory=60_000, max_request_size=60_000)
-    for _ in range(40):
+def test_records_without_a_key_stay_while_their_batch_grows_and_then_move_on(twin):
+    world = world_of(partitions=2, batch_max_size=1200)
+    for _ in range(16):
         world.send(VALUE)
     queues = world.accumulator.topics["t"].queues
-    assert [len(queue.waiting) for queue in queues] == [1, 1]
-    assert all(queue.open_batch is queue.waiting[0] for queue in queues)
+    assert [len(queue.waiting) for queue in queues] in ([1, 1], [2, 0], [0, 2])
+    assert all(batch.buffer_count == 4 for queue in queues for batch in queue.waiting)
     world.settle()
-    assert len(world.values(0)) + len(world.values(1)) == 40
+    assert len(world.values(0)) + len(world.values(1)) == 16
 
 
 def test_queues_are_measured_in_buffers(twin):
