@@ -203,6 +203,7 @@ def _lz4(data: Buffer, level: int | None) -> Buffer:
         data,
         store_size=False,
         block_linked=False,  # Apache Kafka refuses linked blocks
+        block_size=frame.BLOCKSIZE_MAX256KB,  # a fifth faster than 64 KB
         # Java's client takes the fast variant at its default level, the other one at the rest.
         compression_level=0 if level in (None, _LZ4_DEFAULT_LEVEL) else level,
     )
