@@ -174,6 +174,7 @@ def test_nonsense_in_place_of_a_handshake_is_hung_up_on_at_once(broker, certific
 
 def test_handshakes_leave_no_socket_and_no_thread_behind(certificates, tmp_path):
     stranger = TlsCertificates(tmp_path).client_options
+    gc.collect()  # what earlier tests left to it is not ours to count
     files, threads = open_files(), threading.active_count()
     with Broker(config=certificates.broker_config) as broker:
         for _ in range(10):
@@ -184,8 +185,9 @@ def test_handshakes_leave_no_socket_and_no_thread_behind(certificates, tmp_path)
             with socket.create_connection(("127.0.0.1", broker.port)) as garbage:
                 garbage.sendall(b"GET / HTTP/1.1\r\n\r\n")
     gc.collect()
-    assert open_files() == files
-    assert threading.active_count() == threads
+    # Fewer is no leak: something of an earlier test may have come to its end meanwhile.
+    assert open_files() <= files
+    assert threading.active_count() <= threads
 
 
 def open_files() -> int:
