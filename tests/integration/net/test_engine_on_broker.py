@@ -123,5 +123,5 @@ def test_many_engines_open_work_and_close_without_a_leak():
             assert engine.request(DescribeClusterRequest(), None, timeout_ms=30_000)
         for engine in engines:
             engine.close(timeout_ms=10_000)
-    assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert threading.active_count() <= threads
+    assert len(os.listdir("/proc/self/fd")) <= files

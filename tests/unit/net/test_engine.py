@@ -83,7 +83,7 @@ def test_a_closed_engine_leaves_no_thread_and_no_socket(listener, new_real_engin
     engine.close(timeout_ms=5_000)
     peer.close()
     assert set(threading.enumerate()) == threads
-    assert open_files() == files
+    assert open_files() <= files
 
 
 def open_files():
@@ -94,7 +94,7 @@ def test_an_engine_that_was_never_started_closes_too(new_real_engine):
     files = open_files()
     engine = new_real_engine()
     engine.close(timeout_ms=5_000)
-    assert open_files() == files
+    assert open_files() <= files
 
 
 def test_closing_twice_does_no_harm(new_real_engine):
@@ -213,7 +213,7 @@ def test_many_engines_open_and_close_without_a_leak(listener, new_real_engine):
         with pytest.raises(KafkaTimeoutError):
             engine.metadata.wait_for_topic("orders", timeout_ms=0)
         engine.close(timeout_ms=5_000)
-    assert open_files() == files
+    assert open_files() <= files
 
 
 def test_no_wake_up_is_lost_however_threads_take_turns(new_real_engine):

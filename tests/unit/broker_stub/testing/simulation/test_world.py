@@ -313,5 +313,5 @@ def test_a_world_leaves_no_thread_and_no_file_behind():
         world.program(publish, world, b"x")
         world.run()
         home = os.path.dirname(world.broker.disk.path)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     assert not os.path.exists(home)
