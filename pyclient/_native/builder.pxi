@@ -424,12 +424,15 @@ cdef class BatchBuilder:
         cdef Payload part
         if self.header is None:
             # The header leads the first segment, and is checksummed from within.
-            state = checksum_on(state, header + CRC_FROM, self.rooms[0].used - CRC_FROM)
-            for number in range(1, self.tail + 1):
-                state = checksum_on(state, self.rooms[number].start, self.rooms[number].used)
+            with nogil:
+                state = crc32c_extend(state, header + CRC_FROM, self.rooms[0].used - CRC_FROM)
+                for number in range(1, self.tail + 1):
+                    state = crc32c_extend(
+                        state, self.rooms[number].start, self.rooms[number].used)
             return ~state
-        state = checksum_on(state, header + CRC_FROM, HEADER_SIZE - CRC_FROM)
+        state = crc32c_extend(state, header + CRC_FROM, HEADER_SIZE - CRC_FROM)
         for piece in self.closed_parts[1:]:
             part = Payload.__new__(Payload, piece)
-            state = checksum_on(state, part.data, part.size)
+            with nogil:
+                state = crc32c_extend(state, part.data, part.size)
         return ~state

@@ -17,15 +17,6 @@ cdef uint32_t crc32c_of(const uint8_t *data, Py_ssize_t size) noexcept nogil:
     return ~crc32c_extend(~<uint32_t>0, data, size)
 
 
-cdef uint32_t checksum_on(uint32_t state, const uint8_t *data, Py_ssize_t size):
-    """Go on with a checksum; the GIL is released for the large ones."""
-    if size < UNLOCKED_BYTES:
-        return crc32c_extend(state, data, size)
-    with nogil:
-        state = crc32c_extend(state, data, size)
-    return state
-
-
 def crc32c(data) -> int:
     """The CRC-32C of bytes-like `data`; the GIL is released for the large ones."""
     cdef Py_buffer view
