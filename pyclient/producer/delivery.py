@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Generator
+from copy import copy
 from typing import Any
 
 from pyclient import _twin
@@ -43,6 +44,18 @@ class FutureRecordMetadata(_twin.RecordFuture):
     @property
     def exception(self) -> KafkaError | None:
         """The error that the record failed with; None if it did not, or not yet."""
+        error = self._error
+        if error is None:
+            return None
+        # A copy for whoever raises it: an error refers to the frames that it passes, and one of
+        # those has this future, which the garbage collector does not see. That ring would stay.
+        own = copy(error)
+        own.__cause__ = error.__cause__
+        return own
+
+    @property
+    def _error(self) -> KafkaError | None:
+        """The error of the record, which other records may share: to look at only."""
         result, index = self.batch_result.locate(self.batch_index)
         if result.error is None or result.record_errors is None:
             return result.error
@@ -71,15 +84,15 @@ class FutureRecordMetadata(_twin.RecordFuture):
 
     def succeeded(self) -> bool:
         """Whether the record was written."""
-        return self.is_done and self.exception is None
+        return self.is_done and self._error is None
 
     def failed(self) -> bool:
         """Whether the record failed."""
-        return self.is_done and self.exception is not None
+        return self.is_done and self._error is not None
 
     def retriable(self) -> bool:
         """Whether the record failed with an error that may pass."""
-        error = self.exception
+        error = self._error
         return error is not None and error.retriable
 
     def get(self, timeout: float | None = None) -> RecordMetadata:
@@ -159,11 +172,12 @@ class FutureRecordMetadata(_twin.RecordFuture):
         while not self.is_done:
             import asyncio  # a program that awaits has loaded it already
 
+            self.batch_result.engine.check_usable("await")  # a forked child would wait for ever
             result, _ = self.batch_result.locate(self.batch_index)
             yield from result.loop_event(asyncio.get_running_loop()).wait().__await__()
         return self._outcome()
 
     def __repr__(self) -> str:
-        error = self.exception
+        error = self._error
         state = "pending" if not self.is_done else f"{self.value if error is None else error!r}"
         return f"<FutureRecordMetadata for {self.topic_partition}: {state}>"

@@ -76,8 +76,8 @@ class SentRecords(Sequence[FutureRecordMetadata]):
                 )
         if not all(run.result.is_written for run in self._runs):
             for future in self:
-                if future.exception is not None:
-                    raise future.exception
+                if future.failed():
+                    future.get()  # which raises
         return len(self)
 
     def __len__(self) -> int:

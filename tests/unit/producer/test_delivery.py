@@ -1,8 +1,12 @@
 """Futures: outcomes, callbacks, waiting, splitting."""
 
 import asyncio
+import contextlib
+import gc
+import logging
 import sys
 import threading
+import weakref
 
 import pytest
 
@@ -16,7 +20,9 @@ from pyclient.errors import (
 from pyclient.net.waiting import ThreadWaiting
 from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.delivery import FutureRecordMetadata
+from pyclient.producer.sent_records import Rows, Run, SentRecords
 from pyclient.types import RecordMetadata, TopicPartition
+from tests.support.fake_engine import FakeEngine
 
 PARTITION = TopicPartition("orders", 3)
 SIZES = (-1, 5, -1)
@@ -68,6 +74,44 @@ def test_records_that_the_broker_names_fail_with_their_own_error(result):
     assert future_of(result, 0).exception.args == ("batch",)
     assert future_of(result, 1).exception.args == ("no key",)
     assert not future_of(result, 1).retriable()
+
+
+def test_every_get_raises_an_error_with_a_traceback_of_its_own(result):
+    future = future_of(result)
+    result.fail(InvalidRecordError("no key"))
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(InvalidRecordError, match="no key") as raised:
+            future.get()
+        lengths.append(len(raised.traceback))
+    assert len(set(lengths)) == 1
+
+
+@pytest.mark.parametrize("way", ["get", "raise", "errback", "all"])
+def test_a_failed_record_leaves_nothing_behind_once_its_future_is_dropped(way, caplog):
+    # Futures are not the garbage collector's business: no error may lead back to one.
+    caplog.set_level(logging.CRITICAL, "pyclient.producer.delivery")  # pytest keeps what is logged
+    engine = FakeEngine()
+    reference = weakref.ref(engine)
+    result = BatchResult(PARTITION, engine)
+    future = future_of(result)
+    result.fail(InvalidRecordError("no key"))
+
+    def fail_again(error):
+        raise error
+
+    with contextlib.suppress(InvalidRecordError):
+        if way == "get":
+            future.get()
+        elif way == "raise":
+            raise future.exception
+        elif way == "errback":
+            future.add_errback(fail_again)
+        else:
+            SentRecords(Rows(1, 0, None, lambda row: (-1, 5)), [Run(result, 0, 1)]).get()
+    del engine, result, future
+    gc.collect()
+    assert reference() is None
 
 
 def test_get_gives_up_after_its_timeout(engine, result):
