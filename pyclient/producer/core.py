@@ -89,6 +89,7 @@ class ProducerCore:
         engine.on_unusable(self._note_unusable)
         self.is_usable = True
         self._is_closed = False
+        self._is_forked = False
 
     def _add_managers(self, config: Config, batch_size: int, new_builder: BuilderFactory) -> None:
         engine = self.engine
@@ -167,20 +168,19 @@ class ProducerCore:
     def close(self, timeout: float | None) -> None:
         """Send what was appended, at most for `timeout` seconds; fail the rest, and end.
 
+        Several threads may close at once: each waits until all is over, or its own time is, and
+        the first whose time is over ends it for all. A close that was interrupted can be called
+        again.
+
         Raises:
             IllegalStateError: called in a callback.
+            ValueError: the timeout is negative.
         """
-        if self._is_closed:
-            return
-        if not self.is_usable:
-            # A forked child, whose locks and sockets are the parent's, or a dead I/O thread.
-            self._is_closed = True
-            return
-        self.engine.check_may_wait("close()")
-        self._is_closed = True
-        self.is_usable = False
-        lifetime.unwatch(self)
+        if self._is_closed or self._is_forked:
+            return  # in a forked child, locks and sockets are the parent's
         deadline = self._deadline(timeout)
+        self.engine.check_may_wait("close()")
+        self.is_usable = False
         results = self.accumulator.close()
         self.pool.close()
         self.engine.wake()
@@ -193,6 +193,8 @@ class ProducerCore:
                 self.why_waiting(),
             )
         self.engine.close(max(deadline.remaining_ms(), _END_MS))
+        self._is_closed = True
+        lifetime.unwatch(self)
 
     def close_in_background(self) -> None:
         """Nobody holds the producer any more: send what it has, and end, without a wait."""
@@ -204,6 +206,7 @@ class ProducerCore:
 
     def after_fork_in_child(self) -> None:
         """This process is a forked child, without the I/O thread."""
+        self._is_forked = True
         self.engine.after_fork_in_child()
 
     def why_waiting(self) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -23,7 +26,10 @@ from pyclient.serialization import Headers
 if TYPE_CHECKING:
     import pyarrow
 
+    from pyclient.config.definition import Config
     from pyclient.net.environment import Environment
+
+log = logging.getLogger(__name__)
 
 _client_ids = itertools.count(1)
 
@@ -55,31 +61,43 @@ class KafkaProducer:
         """
         config = producer_config.parse(configs)
         self.config = config
-        self._serializers: tuple[Any, ...] = (config["key.serializer"], config["value.serializer"])
         self._max_block_ms: int = config["max.block.ms"]
+        serializers = (config["key.serializer"], config["value.serializer"])
+        closers = (getattr(one, "close", None) for one in serializers)
+        # What ends with the producer, the last one first.
+        self._closers: deque[Callable[[], object]] = deque(filter(callable, closers))
+        try:
+            self._set_up(config, environment)
+        except BaseException:
+            self._close_plugins()
+            raise
+
+    def _set_up(self, config: Config, environment: Environment | None) -> None:
         client_id = config["client.id"] or f"pyclient-producer-{next(_client_ids)}"
         configs = {**config, "client.id": client_id}
-        reporters = config["metric.reporters"] if config["metrics.enabled"] else None
-        reporters = plugins.create("metric.reporters", reporters, configs)
         made = plugins.create("interceptor.classes", config["interceptor.classes"], configs)
         self._interceptors = ProducerInterceptors(made) if made else None
-        self._core = ProducerCore(config, client_id, environment)
-        self._reporters = Reporters(reporters, self._core.metrics.metrics(client_id).values())
-        intake = RecordIntake(config, self._core)
-        self._send = self._choose_send(intake)
-        in_bulk = intake.is_plain and self._interceptors is None
-        self._bulk = BulkIntake(intake, self._send, in_bulk)
-        if type(self).send is _SEND:
-            # One call less for each record. It hides the method, so not where that is another.
-            self.send = self._send  # type: ignore[method-assign]
-        self._core.start()
-        if config["api.version"] is None:
-            try:
-                self._core.engine.bootstrap(config["bootstrap.timeout.ms"])
-            except BaseException:
-                self._core.close(1)  # nothing is under way but attempts to connect
-                self._close_plugins()
-                raise
+        if self._interceptors is not None:
+            self._closers.append(self._interceptors.close)
+        self._core = core = ProducerCore(config, client_id, environment)
+        try:
+            reporters = config["metric.reporters"] if config["metrics.enabled"] else None
+            reporters = plugins.create("metric.reporters", reporters, configs)
+            figures = core.metrics.metrics(client_id).values()
+            self._closers.append(Reporters(reporters, figures).close)
+            intake = RecordIntake(config, core)
+            self._send = self._choose_send(intake)
+            in_bulk = intake.is_plain and self._interceptors is None
+            self._bulk = BulkIntake(intake, self._send, in_bulk)
+            if type(self).send is _SEND:
+                # One call less for each record. It hides the method, so not where that is another.
+                self.send = self._send  # type: ignore[method-assign]
+            core.start()
+            if config["api.version"] is None:
+                core.engine.bootstrap(config["bootstrap.timeout.ms"])
+        except BaseException:
+            core.close(1)  # nothing is under way but attempts to connect
+            raise
 
     def _choose_send(self, intake: RecordIntake) -> Callable[..., FutureRecordMetadata]:
         """The shortest way of a record that the configuration allows."""
@@ -199,7 +217,8 @@ class KafkaProducer:
         """Send what was handed over, at most for `timeout` seconds, then end.
 
         Records that are not acknowledged by then fail. Without a timeout this ends at the latest
-        when `delivery_timeout_ms` is over. Closing twice does no harm.
+        when `delivery_timeout_ms` is over. Closing twice does no harm, nor do several threads at
+        once: each returns when all is over, and a shorter timeout counts for all.
 
         Raises:
             IllegalStateError: called in a callback.
@@ -209,14 +228,13 @@ class KafkaProducer:
         self._close_plugins()
 
     def _close_plugins(self) -> None:
-        if self._interceptors is not None:
-            self._interceptors.close()
-        self._reporters.close()
-        for one in self._serializers:
-            close = getattr(one, "close", None)
-            if callable(close):
-                close()
-        self._serializers = ()
+        while self._closers:
+            with suppress(IndexError):  # another thread closes, too
+                closer = self._closers.pop()
+                try:
+                    closer()
+                except Exception:
+                    log.warning("%r failed", closer, exc_info=True)
 
     def partitions_for(self, topic: str) -> set[int]:
         """The partitions of a topic; waits for its metadata, at most `max_block_ms`.

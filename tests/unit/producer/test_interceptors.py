@@ -93,7 +93,7 @@ def test_a_record_that_the_broker_refuses_is_acknowledged_with_the_error(log, ne
     future = producer.send("orders", b"v", partition=1)
     producer.flush()
     ((metadata, error),) = spy.outcomes
-    assert error is future.exception
+    assert error == future.exception
     assert isinstance(error, TopicAuthorizationFailedError)
     assert (metadata.topic, metadata.partition, metadata.offset) == ("orders", 1, -1)
 
@@ -215,5 +215,17 @@ def test_a_producer_that_cannot_start_closes_its_interceptors():
             environment=network,
             bootstrap_timeout_ms=100,
             interceptors=[spy],
+        )
+    assert spy.calls == ["configure", "close"]
+
+
+def test_a_configuration_that_cannot_be_used_closes_them_too():
+    spy = Spy()
+    with pytest.raises(KafkaConfigurationError):
+        KafkaProducer(
+            interceptors=[spy],
+            security_protocol="SSL",
+            ssl_cafile="/no/such/file",
+            api_version=(4,),
         )
     assert spy.calls == ["configure", "close"]

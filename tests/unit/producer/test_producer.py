@@ -178,6 +178,17 @@ class TestFlushAndClose:
         producer.close()
         assert serializer.closed == 1
 
+    def test_a_serializer_that_fails_to_close_is_logged(self, log, new_producer, caplog):
+        class Failing(Serializer):
+            def serialize(self, topic, headers, data):
+                return data
+
+            def close(self):
+                raise OSError("still in use")
+
+        new_producer(key_serializer=Failing()).close()
+        assert "still in use" in caplog.text
+
 
 class TestIdempotence:
     def test_it_is_on_by_default_and_off_without_all_acks(self, network, log, new_producer):
