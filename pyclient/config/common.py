@@ -38,7 +38,9 @@ def _to_address(text: str) -> tuple[str, int]:
 
 
 def _to_addresses(value: Any) -> tuple[tuple[str, int], ...]:
-    texts = value.split(",") if isinstance(value, str) else value
+    texts = value.split(",") if isinstance(value, str) else list(value)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(value)
     return tuple(_to_address(text) for text in texts)
 
 
@@ -52,8 +54,11 @@ def _to_api_version(value: Any) -> tuple[int, ...] | None:
 
 def _to_socket_options(value: Any) -> tuple[tuple[int, int, int | bytes], ...]:
     options = tuple(tuple(option) for option in value)
-    if not all(len(option) == 3 for option in options):
-        raise ValueError(value)
+    for level, option, argument in options:
+        if not (isinstance(level, int) and isinstance(option, int)):
+            raise ValueError(value)
+        if not isinstance(argument, int | bytes):
+            raise ValueError(value)
     return options
 
 
@@ -246,3 +251,15 @@ COMMON_REFUSED = (
     RefusedKey("sasl.kerberos.domain.name", _SASL),
     RefusedKey("sasl.oauth.token.provider", _SASL),
 )
+
+COMMON_ELSEWHERE = {
+    "metadata.broker.list": "bootstrap.servers",
+    "socket.timeout.ms": "request.timeout.ms",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "ssl.ca.location": "ssl.cafile",
+    "ssl.certificate.location": "ssl.certfile",
+    "ssl.key.location": "ssl.keyfile",
+}
+"""What librdkafka calls some of them, for those who come from confluent-kafka."""

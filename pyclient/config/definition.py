@@ -6,6 +6,7 @@ reference page. An option may be spelt as in Java (`linger.ms`) or as in kafka-p
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pyclient.errors import KafkaConfigurationError
@@ -110,9 +111,22 @@ class ConfigDefinition:
     """The options of one client, or of the broker."""
 
     def __init__(
-        self, owner: str, keys: Iterable[ConfigKey], refused: Iterable[RefusedKey] = ()
+        self,
+        owner: str,
+        keys: Iterable[ConfigKey],
+        refused: Iterable[RefusedKey] = (),
+        elsewhere: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """Make the tables.
+
+        Args:
+            owner: whose options these are, for messages.
+            keys: the options.
+            refused: those of peers that are not supported.
+            elsewhere: options by the names that librdkafka has for them, to suggest ours.
+        """
         self.owner = owner
+        self.elsewhere = elsewhere
         self.keys: dict[str, ConfigKey] = {}
         self.refused: dict[str, RefusedKey] = {}
         self._by_spelling: dict[str, ConfigKey] = {}
@@ -182,7 +196,10 @@ class ConfigDefinition:
     def _suggestion(self, option: str) -> str:
         import difflib  # only an error needs it
 
-        near = difflib.get_close_matches(dotted(option), self._by_spelling, n=1)
+        known = self.elsewhere.get(dotted(option))
+        near = (
+            [known] if known else difflib.get_close_matches(dotted(option), self._by_spelling, n=1)
+        )
         if not near:
             return "; docs/configuration.md lists all"
         return f"; did you mean {near[0] if '.' in option else near[0].replace('.', '_')!r}?"

@@ -1,10 +1,16 @@
 """The producer's options, and Kafka's rules between them."""
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from pyclient.config.common import COMMON_KEYS, COMMON_REFUSED, INT32_MAX
+from pyclient.config.common import (
+    COMMON_ELSEWHERE,
+    COMMON_KEYS,
+    COMMON_REFUSED,
+    INT32_MAX,
+)
 from pyclient.config.definition import (
     Config,
     ConfigDefinition,
@@ -13,6 +19,7 @@ from pyclient.config.definition import (
     RefusedKey,
     at_least,
     between,
+    config_type,
     contradiction,
     one_of,
 )
@@ -34,7 +41,10 @@ def _to_acks(value: Any) -> int:
 
 
 def _to_retries(value: Any) -> int:
-    return INT32_MAX if value == float("inf") else int(value)
+    if value == math.inf or value == "inf":
+        return INT32_MAX
+    number: int = config_type(int).convert(value)
+    return number
 
 
 def _to_codec(value: Any) -> str:
@@ -225,6 +235,17 @@ DEFINITION = ConfigDefinition(
             "metadata.max.idle.ms", "topics stay in the metadata once used", (300_000, None)
         ),
     ),
+    {
+        **COMMON_ELSEWHERE,
+        "request.required.acks": "acks",
+        "message.send.max.retries": "retries",
+        "message.timeout.ms": "delivery.timeout.ms",
+        "message.max.bytes": "max.request.size",
+        "queue.buffering.max.ms": "linger.ms",
+        "queue.buffering.max.kbytes": "buffer.memory",
+        "batch.num.messages": "batch.size",
+        "compression.codec": "compression.type",
+    },
 )
 
 
@@ -254,24 +275,22 @@ def _batch_max_size(config: Config) -> Config:
 
 def _idempotence(config: Config) -> Config:
     """Turn idempotence off where an explicit option needs that, unless it was asked for."""
-    if not config["enable.idempotence"]:
-        return config
-    in_flight = config["max.in.flight.requests.per.connection"]
-    if in_flight > IDEMPOTENT_IN_FLIGHT_MAX:
-        raise contradiction(
-            config,
-            "max.in.flight.requests.per.connection",
-            "enable.idempotence",
-            f"an idempotent producer has at most {IDEMPOTENT_IN_FLIGHT_MAX} requests in flight",
-        )
     for name, needed in (("acks", config["acks"] == -1), ("retries", config["retries"] > 0)):
-        if needed:
+        if needed or not config["enable.idempotence"]:
             continue
         if config.is_explicit("enable.idempotence"):
             reason = "idempotence needs acks=all and retries above 0"
             raise contradiction(config, name, "enable.idempotence", reason)
         log.info("Idempotence is off, because %s is %s", name, config[name])
         config = config.derive({"enable.idempotence": False})
+    in_flight = config["max.in.flight.requests.per.connection"]
+    if config["enable.idempotence"] and in_flight > IDEMPOTENT_IN_FLIGHT_MAX:
+        raise contradiction(
+            config,
+            "max.in.flight.requests.per.connection",
+            "enable.idempotence",
+            f"an idempotent producer has at most {IDEMPOTENT_IN_FLIGHT_MAX} requests in flight",
+        )
     return config
 
 

@@ -61,7 +61,6 @@ class KafkaProducer:
         """
         config = producer_config.parse(configs)
         self.config = config
-        self._max_block_ms: int = config["max.block.ms"]
         serializers = (config["key.serializer"], config["value.serializer"])
         closers = (getattr(one, "close", None) for one in serializers)
         # What ends with the producer, the last one first.
@@ -85,7 +84,7 @@ class KafkaProducer:
             reporters = plugins.create("metric.reporters", reporters, configs)
             figures = core.metrics.metrics(client_id).values()
             self._closers.append(Reporters(reporters, figures).close)
-            intake = RecordIntake(config, core)
+            self._intake = intake = RecordIntake(config, core)
             self._send = self._choose_send(intake)
             in_bulk = intake.is_plain and self._interceptors is None
             self._bulk = BulkIntake(intake, self._send, in_bulk)
@@ -142,8 +141,10 @@ class KafkaProducer:
             KafkaTimeoutError: no metadata or no memory within `max_block_ms`; says why.
             RecordTooLargeError: the record is larger than `max_request_size` or `buffer_memory`.
             IllegalStateError: the producer is closed, or this is a forked child.
-            TypeError: key or value are not bytes after serialization; headers are malformed.
-            ValueError: neither key nor value; no such partition; not a topic's name.
+            TypeError: key or value are not bytes after serialization; headers are malformed;
+                topic, partition or timestamp are of another type.
+            ValueError: neither key nor value; no such partition; not a topic's name; a timestamp
+                below 0.
         """
         return self._send(topic, value, key, headers, partition, timestamp_ms)
 
@@ -242,11 +243,9 @@ class KafkaProducer:
         Raises:
             KafkaTimeoutError: there is no metadata; says why.
             IllegalStateError: the producer cannot be used, or this is a callback.
+            TypeError, ValueError: not a topic's name.
         """
-        self._core.check_usable("partitions_for()")
-        engine = self._core.engine
-        engine.check_may_wait("partitions_for()")
-        return set(range(len(engine.metadata.wait_for_topic(topic, self._max_block_ms).partitions)))
+        return self._intake.partitions_for(topic)
 
     @overload
     def metrics(self, raw: Literal[False] = False) -> dict[str, dict[str, float]]: ...

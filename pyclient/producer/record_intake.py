@@ -6,6 +6,7 @@ here for all that is not ordinary. Any thread may use it.
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.partition_queue import TopicQueues
 from pyclient.producer.partitioner import custom_partitioner
-from pyclient.serialization import Headers, serializer
+from pyclient.serialization import Bytes, Headers, serializer
 from pyclient.timers import Deadline
 from pyclient.types import TopicPartition
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from pyclient.config.definition import Config
     from pyclient.producer.core import ProducerCore
 
-_PAYLOAD_TYPES: Final = frozenset((bytes, bytearray, memoryview, type(None)))
+_PAYLOAD_TYPES: Final = frozenset((bytes, bytearray, type(None)))
+_TIMESTAMP_MAX: Final = 2**63 - 1
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
@@ -73,14 +75,16 @@ class RecordIntake:
             key_bytes = self._serialize_key(topic, headers or (), key)
         if self._serialize_value is not None:
             value_bytes = self._serialize_value(topic, headers or (), value)
-        if key_bytes.__class__ not in _PAYLOAD_TYPES or value_bytes.__class__ not in _PAYLOAD_TYPES:
-            raise _not_bytes(key_bytes, value_bytes)
+        if key_bytes.__class__ not in _PAYLOAD_TYPES:
+            key_bytes = _to_bytes("key", key_bytes, self._serialize_key is not None)
+        if value_bytes.__class__ not in _PAYLOAD_TYPES:
+            value_bytes = _to_bytes("value", value_bytes, self._serialize_value is not None)
         headers_size = -1 if not headers else _headers_size(headers)
         timestamp_ms = self.timestamp(timestamp_ms)
 
         max_block_ms: float = self._max_block_ms
-        queues = self.accumulator.topics.get(topic)
         try:
+            queues = self.accumulator.topics.get(topic)
             if queues is None:
                 queues, max_block_ms = self._find_topic(topic)
             if partition is None:
@@ -89,12 +93,14 @@ class RecordIntake:
                     partition = self._partitioner(
                         topic, key, key_bytes, value, value_bytes, snapshot
                     )
-                    self._check_partition(queues, partition)
+                    if partition is None:
+                        raise ValueError(f"the partitioner chose no partition of topic {topic!r}")
+                    partition = self._checked_partition(queues, partition)
                 elif key_bytes is not None:
                     hashed = _twin.murmur2(key_bytes) & 0x7FFF_FFFF
                     partition = hashed % queues.partition_count
             else:
-                self._check_partition(queues, partition)
+                partition = self._checked_partition(queues, partition)
             result, index = self.accumulator.append(
                 queues, partition, timestamp_ms, key_bytes, value_bytes, headers or (), max_block_ms
             )
@@ -113,12 +119,14 @@ class RecordIntake:
         """A record's timestamp: the given one, or now.
 
         Raises:
-            ValueError: it is negative.
+            TypeError: it is not an integer.
+            ValueError: it is negative, or beyond what Kafka can hold.
         """
         if timestamp_ms is None:
             return self._clock.now_ms()
-        if timestamp_ms < 0:
-            raise ValueError(f"a timestamp cannot be negative: {timestamp_ms}")
+        timestamp_ms = _integer("timestamp", timestamp_ms)
+        if not 0 <= timestamp_ms <= _TIMESTAMP_MAX:
+            raise ValueError(f"a timestamp is from 0 to {_TIMESTAMP_MAX}, not {timestamp_ms}")
         return timestamp_ms
 
     def find_queues(self, topic: str, partition: int | None) -> tuple[TopicQueues, float]:
@@ -126,7 +134,7 @@ class RecordIntake:
 
         Raises:
             KafkaError: there is no metadata of the topic in time; the producer cannot be used.
-            ValueError: there is no such partition, or this is not a topic's name.
+            TypeError, ValueError: there is no such partition, or this is not a topic's name.
         """
         self._core.check_usable("send()")
         queues = self.accumulator.topics.get(topic)
@@ -134,18 +142,20 @@ class RecordIntake:
         if queues is None:
             queues, max_block_ms = self._find_topic(topic)
         if partition is not None:
-            self._check_partition(queues, partition)
+            self._checked_partition(queues, partition)
         return queues, max_block_ms
+
+    def partitions_for(self, topic: str) -> set[int]:
+        """See `KafkaProducer.partitions_for`."""
+        self._core.check_usable("partitions_for()")
+        check_topic_name(topic)
+        engine = self._core.engine
+        engine.check_may_wait("partitions_for()")
+        return set(range(len(engine.metadata.wait_for_topic(topic, self._max_block_ms).partitions)))
 
     def _find_topic(self, topic: str) -> tuple[TopicQueues, float]:
         """Wait for a topic's metadata; its queues, and how long the caller may still wait."""
-        if not isinstance(topic, str):
-            raise TypeError(f"a topic's name is a str, not {type(topic).__name__}")
-        if not _TOPIC_NAME.fullmatch(topic):
-            raise ValueError(
-                f"{topic!r} is not a topic's name: those have up to 249 letters, digits, '.', '_'"
-                " and '-'"
-            )
+        check_topic_name(topic)
         engine = self._core.engine
         deadline = Deadline(self._clock, self._max_block_ms)
         while (queues := self.accumulator.add_topic(topic)) is None:
@@ -158,11 +168,13 @@ class RecordIntake:
             engine.metadata.wait_for_topic(topic, deadline.remaining_ms())
         return queues, deadline.remaining_ms()
 
-    def _check_partition(self, queues: TopicQueues, partition: int) -> None:
+    def _checked_partition(self, queues: TopicQueues, partition: int) -> int:
+        if partition.__class__ is not int:
+            partition = _integer("partition", partition)
         if 0 <= partition < queues.partition_count:
-            return
+            return partition
         engine = self._core.engine
-        if not engine.on_io_thread():  # it may be new: look once more
+        if partition >= 0 and not engine.on_io_thread():  # it may be new: look once more
             seen = engine.metadata.snapshot
             engine.metadata.request_update()
             engine.metadata.wait_for_update(seen, self._max_block_ms)
@@ -171,6 +183,7 @@ class RecordIntake:
                 f"topic {queues.name!r} has {queues.partition_count} partitions, from 0 on:"
                 f" there is no partition {partition}"
             )
+        return partition
 
     def refuse(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
         """Raise, or return a failed result: what the brokers say belongs into the future."""
@@ -198,11 +211,40 @@ class RecordIntake:
         )
 
 
-def _not_bytes(key: object, value: object) -> TypeError:
-    name, found = ("value", value) if key.__class__ in _PAYLOAD_TYPES else ("key", key)
-    return TypeError(
-        f"the {name} is a {type(found).__name__}, not bytes: encode it, or set {name}_serializer"
-    )
+def check_topic_name(topic: object) -> None:
+    """Raise for what cannot be a topic's name, before a broker is asked about it.
+
+    Raises:
+        TypeError, ValueError: it cannot.
+    """
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic's name is a str, not {type(topic).__name__}")
+    if not _TOPIC_NAME.fullmatch(topic):
+        raise ValueError(
+            f"{topic!r} is not a topic's name: those have up to 249 letters, digits, '.', '_'"
+            " and '-'"
+        )
+
+
+def _integer(name: str, number: object) -> int:
+    """An integer, also of another library's type."""
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"a {name} is an int, not {type(number).__name__}") from None
+
+
+def _to_bytes(name: str, content: object, is_serialized: bool) -> Bytes:
+    """The bytes of a key or a value that is not simply `bytes`."""
+    if isinstance(content, memoryview):
+        plain = content.c_contiguous and content.ndim == content.itemsize == 1
+        return content if plain else content.tobytes()
+    if isinstance(content, bytes | bytearray):  # of a class that derives from them
+        return bytes(content)
+    kind = type(content).__name__
+    if is_serialized:
+        raise TypeError(f"{name}_serializer made a {kind} of the {name}, not bytes")
+    raise TypeError(f"the {name} is a {kind}, not bytes: encode it, or set {name}_serializer")
 
 
 def _headers_size(headers: Headers) -> int:
@@ -216,5 +258,5 @@ def _headers_size(headers: Headers) -> int:
         name, data = header
         if data is not None and not isinstance(data, bytes | bytearray | memoryview):
             raise TypeError(f"the value of header {name!r} is a {type(data).__name__}, not bytes")
-        size += len(name.encode()) + (0 if data is None else len(data))
+        size += len(name.encode()) + (0 if data is None else memoryview(data).nbytes)
     return size

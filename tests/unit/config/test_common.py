@@ -94,7 +94,22 @@ def test_bootstrap_servers_are_read_as_hosts_and_ports(
 
 
 @pytest.mark.parametrize(
-    "given", ["", "a:b", "a:0", "a:70000", ":9092", "a:1,,b:2", "[::1", "[::1]x", [], 9092, None]
+    "given",
+    [
+        "",
+        "a:b",
+        "a:0",
+        "a:70000",
+        ":9092",
+        "a:1,,b:2",
+        "[::1",
+        "[::1]x",
+        [],
+        9092,
+        None,
+        b"a:1",
+        [("a", 1)],
+    ],
 )
 def test_bootstrap_servers_that_are_no_addresses_are_refused(given: object) -> None:
     with pytest.raises(KafkaConfigurationError, match=r"bootstrap_servers.*'host:port'"):
@@ -111,5 +126,6 @@ def test_api_version_takes_what_kafka_python_takes(given: object, expected: obje
 
 def test_socket_options_are_arguments_of_setsockopt() -> None:
     assert admin.parse({"socket_options": [[6, 1, 1]]})["socket.options"] == ((6, 1, 1),)
-    with pytest.raises(KafkaConfigurationError, match="arguments for setsockopt"):
-        admin.parse({"socket_options": [(6, 1)]})
+    for wrong in ([(6, 1)], [("SOL_TCP", 1, 1)], [(6, 1, 1.5)], 6, [None]):
+        with pytest.raises(KafkaConfigurationError, match="arguments for setsockopt"):
+            admin.parse({"socket_options": wrong})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pyclient.config.producer import parse
+from pyclient.config.producer import DEFINITION, parse
 from pyclient.errors import KafkaConfigurationError
 
 
@@ -70,6 +70,27 @@ def test_more_than_five_requests_in_flight_need_idempotence_off() -> None:
         parse({"max_in_flight_requests_per_connection": 6})
     config = parse({"max_in_flight_requests_per_connection": 6, "enable_idempotence": False})
     assert config["max.in.flight.requests.per.connection"] == 6
+    # What else turns it off will do.
+    assert parse({"max_in_flight_requests_per_connection": 6, "acks": 1})["acks"] == 1
+
+
+@pytest.mark.parametrize(
+    ("librdkafkas", "ours"),
+    [
+        ("queue.buffering.max.ms", "linger.ms"),
+        ("request.required.acks", "acks"),
+        ("metadata.broker.list", "bootstrap.servers"),
+        ("message_timeout_ms", "delivery_timeout_ms"),
+    ],
+)
+def test_who_comes_from_confluent_kafka_is_told_our_names(librdkafkas: str, ours: str) -> None:
+    with pytest.raises(KafkaConfigurationError, match=f"{librdkafkas}'; did you mean '{ours}'"):
+        parse({librdkafkas: "1"})
+
+
+def test_every_name_that_is_suggested_is_there() -> None:
+    assert not [name for name in DEFINITION.elsewhere if DEFINITION.knows(name)]
+    assert set(DEFINITION.elsewhere.values()) <= set(DEFINITION.keys)
 
 
 def test_a_default_delivery_timeout_grows_with_the_request_timeout() -> None:
@@ -85,8 +106,15 @@ def test_an_explicit_delivery_timeout_below_one_attempt_is_an_error() -> None:
         parse({"delivery_timeout_ms": 1_000})
 
 
-def test_infinite_retries_are_as_many_as_kafka_counts() -> None:
-    assert parse({"retries": float("inf")})["retries"] == 2**31 - 1
+@pytest.mark.parametrize("given", [float("inf"), "inf", 2**31 - 1])
+def test_infinite_retries_are_as_many_as_kafka_counts(given: object) -> None:
+    assert parse({"retries": given})["retries"] == 2**31 - 1
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, True, float("-inf"), float("nan"), None, "many"])
+def test_retries_are_counted(given: object) -> None:
+    with pytest.raises(KafkaConfigurationError, match="an integer or infinity"):
+        parse({"retries": given})
 
 
 def test_no_compression_is_none_in_both_forms() -> None:

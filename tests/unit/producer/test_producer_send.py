@@ -1,6 +1,7 @@
 """`KafkaProducer.send` on a scripted network: what arrives, and what is refused."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -48,6 +49,24 @@ class TestSend:
             (None, b"w"),
             (b"gone", None),
         ]
+
+    @pytest.mark.parametrize(
+        ("given", "value"),
+        [
+            (memoryview(b"abcdefgh").cast("I"), b"abcdefgh"),
+            (memoryview(b"abcdefgh")[::2], b"aceg"),
+            (memoryview(b""), b""),
+            (type("Hash", (bytes,), {})(b"abc"), b"abc"),
+        ],
+    )
+    def test_unusual_views_and_subclasses_of_bytes_arrive_as_their_bytes(
+        self, log, producer, given, value
+    ):
+        metadata = producer.send("orders", given, key=given, partition=0).get(5)
+        assert metadata.serialized_value_size == metadata.serialized_key_size == len(value)
+        producer.send_many("orders", [given], keys=[given], partition=0).get(5)
+        records = log.partitions["orders", 0].records
+        assert [(one.key, one.value) for one in records] == [(value, value)] * 2
 
     def test_serializers_get_what_was_sent(self, log, new_producer):
         producer = new_producer(value_serializer=JsonSerializer(), key_serializer=str.encode)
@@ -125,22 +144,56 @@ class TestWrongArguments:
         with pytest.raises(TypeError, match="a topic's name is a str, not bytes"):
             producer.send(b"orders", b"v")
 
-    @pytest.mark.parametrize("partition", [2, -1])
-    def test_a_partition_that_does_not_exist_after_another_look(self, network, producer, partition):
+    @pytest.mark.parametrize(("partition", "looks"), [(2, 1), (-1, 0)])
+    def test_a_partition_that_does_not_exist_after_another_look_that_may_help(
+        self, network, producer, partition, looks
+    ):
         producer.send("orders", b"v").get(5)
         asked = len(network.brokers[1].received(MetadataRequest))
         with pytest.raises(ValueError, match=f"has 2 partitions.*no partition {partition}"):
             producer.send("orders", b"v", partition=partition)
-        assert len(network.brokers[1].received(MetadataRequest)) == asked + 1
+        assert len(network.brokers[1].received(MetadataRequest)) == asked + looks
+
+    @pytest.mark.parametrize("partition", ["0", 1.0, [0]])
+    def test_a_partition_of_another_type(self, producer, partition):
+        kind = type(partition).__name__
+        with pytest.raises(TypeError, match=f"a partition is an int, not {kind}"):
+            producer.send("orders", b"v", partition=partition)
+        with pytest.raises(TypeError, match=f"a partition is an int, not {kind}"):
+            producer.send_many("orders", [b"v"], partition=partition)
 
     def test_a_partition_that_is_new_is_found_by_another_look(self, network, log, producer):
         producer.send("orders", b"v").get(5)
         network.topics["orders"] = 3
         assert producer.send("orders", b"v", partition=2).get(5).partition == 2
 
-    def test_a_negative_timestamp(self, producer):
-        with pytest.raises(ValueError, match="timestamp"):
-            producer.send("orders", b"v", timestamp_ms=-5)
+    @pytest.mark.parametrize("timestamp_ms", [-5, 2**63])
+    def test_a_timestamp_that_kafka_cannot_hold(self, producer, timestamp_ms):
+        with pytest.raises(ValueError, match=f"a timestamp is from 0 to .*, not {timestamp_ms}"):
+            producer.send("orders", b"v", timestamp_ms=timestamp_ms)
+
+    @pytest.mark.parametrize("timestamp_ms", ["5", 1.5, datetime(2026, 1, 1, tzinfo=UTC)])
+    def test_a_timestamp_of_another_type(self, producer, timestamp_ms):
+        kind = type(timestamp_ms).__name__
+        with pytest.raises(TypeError, match=f"a timestamp is an int, not {kind}"):
+            producer.send("orders", b"v", timestamp_ms=timestamp_ms)
+
+    @pytest.mark.parametrize("name", ["value", "key"])
+    def test_a_serializer_that_makes_no_bytes(self, new_producer, log, name):
+        producer = new_producer(**{f"{name}_serializer": str})
+        with pytest.raises(TypeError, match=f"{name}_serializer made a str of the {name}"):
+            producer.send("orders", **{"value": b"v", name: 5})
+
+    def test_a_partitioner_that_chooses_none(self, new_producer, log):
+        producer = new_producer(partitioner=lambda *_: None)
+        with pytest.raises(ValueError, match="chose no partition of topic 'orders'"):
+            producer.send("orders", b"v")
+
+    @pytest.mark.parametrize(("topic", "error"), [(b"tea", TypeError), ("a b", ValueError)])
+    def test_asking_about_what_is_no_topic_harms_nobody(self, producer, topic, error):
+        with pytest.raises(error, match="topic's name"):
+            producer.partitions_for(topic)
+        assert producer.send("orders", b"v").get(5).topic == "orders"
 
     def test_a_misspelt_option_gets_the_nearest_name(self):
         with pytest.raises(KafkaConfigurationError, match="did you mean 'linger_ms'"):
