@@ -40,6 +40,11 @@ class BatchPlace(NamedTuple):
     max_timestamp: int
     size: int
 
+    @classmethod
+    def of(cls, header: BatchHeader) -> "BatchPlace":
+        """That of a batch which has its offsets."""
+        return cls(header.last_offset, header.max_timestamp, header.size)
+
 
 def number_batches(
     view: memoryview, headers: Sequence[BatchHeader], first_offset: int, leader_epoch: int

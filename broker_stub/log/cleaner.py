@@ -112,12 +112,18 @@ class LogCleaner:
 
     def _candidates(self, logs: Logs) -> list[_Candidate]:
         now_ms = self._clock.now_ms()
-        found = (
-            self._candidate(key, log, now_ms)
-            for key, log in logs.items()
-            if log.config.is_compacted and log not in self._uncleanable
-        )
-        return [candidate for candidate in found if candidate is not None]
+        found = []
+        for key, log in logs.items():
+            if not log.config.is_compacted or log in self._uncleanable:
+                continue
+            try:
+                candidate = self._candidate(key, log, now_ms)
+            except (KafkaStorageError, CorruptRecordError) as error:
+                diagnostics.warn("%s is not compacted for now: %s", log.folder, error)
+                continue
+            if candidate is not None:
+                found.append(candidate)
+        return found
 
     def _candidate(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> _Candidate | None:
         """The log, if it is due."""

@@ -1,10 +1,12 @@
-"""What a node's logs need from time to time: flushes, retention, compaction, checkpoints, removals.
+"""What a node's logs need from time to time: flushes, retention, compaction, checkpoints, removals,
+and new indexes where those in use are damaged.
 
 All of it may block. Background thread only, but for `write_checkpoints` at a clean stop, when that
 thread has ended.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,9 +16,10 @@ from broker_stub.log.offset_checkpoints import OffsetCheckpoints
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.retention import delete_old_segments
+from broker_stub.log.segment import Segment
 from broker_stub.purgatory import Timers
 from pyclient.clock import Clock
-from pyclient.errors import KafkaStorageError
+from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class LogManagerSettings(NamedTuple):
 
 # Kafka allows an interval of 0; here one thread does everything, and the others want their turn.
 _PAUSE_MS_MIN: Final = 1
+_REINDEXING_RETRY_MS: Final = 15_000
 
 DEFAULT_SETTINGS: Final = LogManagerSettings()
 
@@ -64,6 +68,7 @@ class Housekeeping:
         self._timers = Timers(clock)
         self._checkpoints = OffsetCheckpoints(files.sync)
         self._cleaning: Work | None = None  # the compaction that goes on, if one does
+        self._works: deque[Work] = deque()  # done in turns, a bit at a time
 
     def start(self) -> None:
         """Begin the periodic work."""
@@ -86,11 +91,14 @@ class Housekeeping:
             # What they say of a deleted log is not true of the next one of its name.
             self._attempt(self.write_checkpoints)
         self._timers.fire()
-        if self._cleaning is not None:
-            self._clean_on()
+        self._work_on()
         next_ms = self._timers.next_deadline_ms()
         assert next_ms is not None  # periodic work never ends
-        return 0.0 if self._cleaning else max(0.0, next_ms - self._clock.monotonic_ms())
+        return 0.0 if self._works else max(0.0, next_ms - self._clock.monotonic_ms())
+
+    def reindex(self, log: PartitionLog, segment: Segment) -> None:
+        """Take on the making of a segment's indexes, which are damaged."""
+        self._works.append(self._reindex(log, segment))
 
     def write_checkpoints(self) -> None:
         """Write down what is known of the logs.
@@ -129,7 +137,7 @@ class Housekeeping:
         for log in self._logs().values():
             try:
                 paths = delete_old_segments(log, self._clock.now_ms())
-            except (OSError, KafkaStorageError) as error:
+            except (OSError, KafkaStorageError, CorruptRecordError) as error:
                 diagnostics.warn("retention of %s-%d: %s", log.topic, log.partition, error)
                 continue
             self._remove_later(log, paths)
@@ -143,19 +151,34 @@ class Housekeeping:
         for log in self._logs().values():
             log.expire_producers(now_ms, self._settings.producer_id_expiration_ms)
 
-    # Compaction
+    # Long work
+
+    def _work_on(self) -> None:
+        """Do a bit more of what takes long: flushes that somebody waits for come in between."""
+        if self._works:
+            work = self._works.popleft()
+            try:
+                next(work)
+            except StopIteration:
+                return
+            self._works.append(work)
 
     def _clean(self) -> None:
-        if self._cleaning is None and any(log.config.is_compacted for log in self._logs().values()):
+        if self._cleaning in self._works:
+            return  # it still goes on
+        if any(log.config.is_compacted for log in self._logs().values()):
             self._cleaning = self._cleaner.run(self._logs)
+            self._works.append(self._cleaning)
 
-    def _clean_on(self) -> None:
-        """Compact a bit more: flushes that somebody waits for come in between."""
-        assert self._cleaning is not None
+    def _reindex(self, log: PartitionLog, segment: Segment) -> "Work":
+        from broker_stub.log.reindexing import reindex
+
         try:
-            next(self._cleaning)
-        except StopIteration:
-            self._cleaning = None
+            yield from reindex(log, segment)
+        except (KafkaStorageError, OSError) as error:
+            if log in self._logs().values():  # else it was deleted meanwhile
+                diagnostics.warn("%s gets no index for now: %s", segment.log_path, error)
+                self._timers.after(_REINDEXING_RETRY_MS, partial(self.reindex, log, segment))
 
     @cached_property
     def _cleaner(self) -> "LogCleaner":

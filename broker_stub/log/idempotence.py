@@ -53,9 +53,9 @@ def check_producers(
 
 def recall_batches(entry: ProducerEntry, segments: Sequence[Segment]) -> None:
     """Put the entry's older batches, as far as the tail still has them, before its known ones."""
-    entry.tail_is_known = True
     missing = BATCHES_REMEMBERED - len(entry.batches)
     if not entry.batches or not missing:
+        entry.tail_is_known = True
         return
     before_offset = entry.batches[0].first_offset
     recalled: list[RememberedBatch] = []
@@ -68,6 +68,7 @@ def recall_batches(entry: ProducerEntry, segments: Sequence[Segment]) -> None:
         if len(recalled) >= missing or left <= 0:
             break
     entry.batches[:0] = recalled[-missing:]
+    entry.tail_is_known = True  # not before: a read may fail, and the retry comes again
 
 
 def _batches_of(

@@ -8,12 +8,18 @@ keeps from the file, recovery writes anew from the log. Guarded by the lock of i
 
 import os
 import struct
+from mmap import mmap
 from typing import ClassVar, Final
 
 from broker_stub import diagnostics
 from broker_stub.log.open_files import OpenFiles
+from pyclient.errors import KafkaStorageError
 
 SPILL_BYTES: Final = 4096
+
+
+class DamagedIndexError(KafkaStorageError):
+    """An index's file cannot be read as it was written; the log has all that it said."""
 
 
 class IndexFile:
@@ -70,4 +76,18 @@ class IndexFile:
         size = self.ENTRY.size
         if slot >= self._stored:
             return self.ENTRY.unpack_from(self._tail, (slot - self._stored) * size)
-        return self.ENTRY.unpack_from(self._files.map(self.path).bytes, slot * size)
+        return self.ENTRY.unpack_from(self._stored_bytes(), slot * size)
+
+    def _stored_bytes(self) -> mmap:
+        """The file part.
+
+        Raises:
+            DamagedIndexError: it is gone, or shorter than it was.
+        """
+        try:
+            stored = self._files.map(self.path).bytes
+        except (OSError, ValueError) as error:  # the latter: an empty file has no map
+            raise DamagedIndexError(str(error)) from error
+        if len(stored) < self._stored * self.ENTRY.size:
+            raise DamagedIndexError(f"{self.path} has lost entries")
+        return stored

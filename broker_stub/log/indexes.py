@@ -16,9 +16,15 @@ Buffer = bytearray | mmap
 
 
 class SparseIndex(IndexFile):
-    """What both indexes share: pairs that ascend."""
+    """What both indexes share: pairs that ascend.
 
-    __slots__ = ("_entry_max", "_last", "base_offset")
+    Lookups raise `DamagedIndexError` when the file has gone.
+
+    Attributes:
+        is_damaged: whether it was found not to fit its segment; then nobody asks it any more.
+    """
+
+    __slots__ = ("_entry_max", "_last", "base_offset", "is_damaged")
 
     def __init__(
         self, path: str, base_offset: int, files: OpenFiles, *, max_bytes: int, stored_bytes: int
@@ -28,6 +34,7 @@ class SparseIndex(IndexFile):
         self.base_offset = base_offset
         self._entry_max = max_bytes // self.ENTRY.size
         self._last: Entry | None = None  # the newest entry, once it was asked for
+        self.is_damaged = False
 
     def entries(self) -> list[Entry]:
         """All entries as they are stored: offsets are relative to the base offset."""
@@ -41,6 +48,7 @@ class SparseIndex(IndexFile):
     def clear(self) -> None:
         """Forget all entries, in the file too."""
         self._last = None
+        self.is_damaged = False
         super().clear()
 
     def _add(self, first: int, second: int) -> None:
@@ -61,7 +69,7 @@ class SparseIndex(IndexFile):
         slot = _count_at_most(self.ENTRY, self._tail, limit, field)
         if slot or not self._stored:
             return self._entry(self._stored + slot - 1) if slot else None
-        slot = _count_at_most(self.ENTRY, self._files.map(self.path).bytes, limit, field)
+        slot = _count_at_most(self.ENTRY, self._stored_bytes(), limit, field)
         return self._entry(slot - 1) if slot else None
 
 
@@ -122,14 +130,18 @@ class TimeIndex(SparseIndex):
         if timestamp_ms > self.last()[0]:
             self._add(timestamp_ms, offset - self.base_offset)
 
-    def lookup(self, timestamp_ms: int) -> int:
-        """An offset such that all batches that end before it are older than `timestamp_ms`."""
-        found = self._last_at_most(timestamp_ms, field=0)
-        return self.base_offset if found is None else found[1] + self.base_offset
+    def lookup(self, timestamp_ms: int) -> Entry:
+        """The last entry at or before a time; all that ends before its offset is older.
+
+        As (timestamp, offset); without one, no timestamp and the base offset.
+        """
+        return self._absolute(self._last_at_most(timestamp_ms, field=0))
 
     def last(self) -> Entry:
         """The newest entry as (timestamp, offset); without one, no timestamp and the base."""
-        newest = self._newest()
-        if newest is None:
+        return self._absolute(self._newest())
+
+    def _absolute(self, entry: Entry | None) -> Entry:
+        if entry is None:
             return NO_TIMESTAMP, self.base_offset
-        return newest[0], newest[1] + self.base_offset
+        return entry[0], entry[1] + self.base_offset

@@ -10,17 +10,16 @@ from broker_stub.log.indexes import OffsetIndex, TimeIndex
 from broker_stub.log.producer_snapshot import SNAPSHOT_SUFFIX
 from broker_stub.log.segment import (
     DELETED_SUFFIX,
-    INDEX_SUFFIX,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
-    TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     Segment,
     file_name,
 )
+from broker_stub.log.segment_indexes import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from broker_stub.log.transaction_index import TransactionIndex
 
-_NAME: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.(?:deleted|cleaned|swap))?")
+_NAME: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.(?:deleted|cleaned|swap|rebuilt))?")
 
 
 class SegmentFiles(NamedTuple):

@@ -2,7 +2,8 @@
 
 The serving thread creates, finds and deletes logs. What blocks (recovery in `open`, `run_due`,
 `close`) belongs on another thread; `run_due` has `housekeeping` do what is due, and says when to
-come back. One lock guards the table of logs and the lists of work; nothing blocks under it.
+come back. One lock guards the table of logs and the lists of work; nothing blocks under it. A log
+may ask for a damaged index under its own lock, so no log is touched under this one.
 """
 
 import os
@@ -19,6 +20,7 @@ from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.partition_metadata import read_partition_metadata
 from broker_stub.log.recovery import load_log
+from broker_stub.log.segment import Segment
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.errors import KafkaStorageError
@@ -71,6 +73,7 @@ class LogManager:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._to_flush: dict[PartitionLog, float] = {}  # by when, in monotonic milliseconds
         self._to_remove: list[tuple[str, float]] = []  # deleted folders, likewise
+        self._to_reindex: list[tuple[PartitionLog, Segment]] = []
         self._housekeeping = Housekeeping(
             self._paths, clock=clock, files=self._files, settings=settings, logs=self.logs
         )
@@ -122,6 +125,7 @@ class LogManager:
             config=config or self._default_config,
             files=self._files,
             request_flush=self._request_flush,
+            request_reindexing=self._request_reindexing,
         )
 
     def _emptiest_dir(self) -> str:
@@ -180,6 +184,11 @@ class LogManager:
         due_ms = self._clock.monotonic_ms() + delay_ms
         with self._lock:
             self._to_flush[log] = min(due_ms, self._to_flush.get(log, due_ms))
+        self.on_work()
+
+    def _request_reindexing(self, log: PartitionLog, segment: Segment) -> None:
+        with self._lock:
+            self._to_reindex.append((log, segment))
         self.on_work()
 
     # Start and stop
@@ -284,6 +293,9 @@ class LogManager:
         with self._lock:
             to_flush, self._to_flush = self._to_flush, {}
             to_remove, self._to_remove = self._to_remove, []
+            to_reindex, self._to_reindex = self._to_reindex, []
+        for log, segment in to_reindex:
+            self._housekeeping.reindex(log, segment)
         return self._housekeeping.run_due(to_flush, to_remove)
 
 

@@ -8,6 +8,7 @@ The folder is made by the first append, so ten thousand empty partitions cost no
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from broker_stub.log.append_info import (
@@ -70,10 +71,13 @@ class PartitionLog(LogState):
         config: LogConfig,
         files: OpenFiles,
         request_flush: Callable[["PartitionLog", int], None],
+        request_reindexing: Callable[["PartitionLog", Segment], None],
     ) -> None:
         """An empty log; `recovery.load_log` fills in what its folder holds.
 
-        `request_flush(log, delay_ms)` has `flush` called on the background thread.
+        `request_flush(log, delay_ms)` has `flush` called on the background thread;
+        `request_reindexing(log, segment)` has a segment's indexes made anew there, and may be
+        called under the log's lock.
         """
         super().__init__(LeaderEpochs(os.path.join(folder, LEADER_EPOCHS)))
         self.folder = folder
@@ -85,7 +89,7 @@ class PartitionLog(LogState):
             folder, topic_id, files, self.leader_epochs, self.producer_state
         )
         self._request_flush = request_flush
-        self._segments = SegmentList()
+        self._segments = SegmentList(partial(request_reindexing, self))
         self._closed = False
 
     def __repr__(self) -> str:
@@ -99,7 +103,8 @@ class PartitionLog(LogState):
         recovery_point: int,
     ) -> None:
         """Take over what was found in the folder; called once, before any other use."""
-        self._segments = SegmentList(segments)
+        for segment in segments:
+            self._segments.add(segment)
         self._log_start_offset = log_start_offset
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset

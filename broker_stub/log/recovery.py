@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
-from broker_stub.log.append_info import BatchPlace
 from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.leader_epochs import LeaderEpochs
@@ -145,9 +144,7 @@ class _Loading:
             if header is None or not self._follows(header, segment, next_offset):
                 break
             self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
-            segment.note_batch(
-                position, BatchPlace(header.last_offset, header.max_timestamp, header.size)
-            )
+            segment.note_batch(position, header)
             position += header.size
             next_offset = header.last_offset + 1
         if position == segment.size:

@@ -4,7 +4,7 @@ Guarded by the lock of its log.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -27,10 +27,12 @@ class LogRead(NamedTuple):
 class SegmentList:
     """Segments by base offset; the last one is active. A new log has none."""
 
-    __slots__ = ("_read_end", "_segments")
+    __slots__ = ("_on_damaged", "_read_end", "_segments")
 
-    def __init__(self, segments: Iterable[Segment] = ()) -> None:
-        self._segments = list(segments)
+    def __init__(self, on_damaged: Callable[[Segment], None]) -> None:
+        """Without segments; `on_damaged` is told when one needs its indexes made anew."""
+        self._on_damaged = on_damaged
+        self._segments: list[Segment] = []
         # Where the last read ended (offset, segment, position): most readers go on there.
         self._read_end: tuple[int, Segment, int] | None = None
 
@@ -55,6 +57,7 @@ class SegmentList:
 
     def add(self, segment: Segment) -> None:
         """Make a segment the active one."""
+        segment.on_damaged = self._on_damaged
         self._segments.append(segment)
 
     def remove_oldest(self, count: int) -> list[Segment]:
@@ -70,6 +73,7 @@ class SegmentList:
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
         """Put a segment in the place of others that lie side by side."""
+        new.on_damaged = self._on_damaged
         at = self._segments.index(old[0])
         self._segments[at : at + len(old)] = [new]
         self._read_end = None

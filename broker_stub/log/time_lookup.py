@@ -4,7 +4,7 @@ The segments' latest timestamps, then the time index, then the offset index lead
 that one is decoded. Called under the lock of the log.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker_stub.log.batch_header import BatchHeader
@@ -28,7 +28,7 @@ def find_timestamp(
     for segment in segments:
         if segment.max_timestamp[0] < timestamp_ms:
             continue
-        for position, header in _batches_since(segment, timestamp_ms, from_offset):
+        for position, header in segment.walk_since(timestamp_ms, from_offset):
             if header.max_timestamp >= timestamp_ms and header.last_offset >= from_offset:
                 found = _first_record(segment, position, header, timestamp_ms, from_offset)
                 if found is not None:
@@ -43,15 +43,6 @@ def find_max_timestamp(segments: Sequence[Segment]) -> TimestampAndOffset | None
         return None
     latest = max(dated, key=lambda segment: segment.max_timestamp[0])
     return find_timestamp([latest], latest.max_timestamp[0], latest.base_offset)
-
-
-def _batches_since(
-    segment: Segment, timestamp_ms: int, from_offset: int
-) -> Iterator[tuple[int, BatchHeader]]:
-    """Batches from one on that comes before any as late as `timestamp_ms`."""
-    offset = max(segment.time_index.lookup(timestamp_ms), from_offset)
-    found = segment.find(offset)
-    return segment.walk(found[0] if found else segment.size)
 
 
 def _first_record(

@@ -103,6 +103,7 @@ def open_log(
         config=config(**values),
         files=files,
         request_flush=request_flush if request_flush is not None else FlushRequests(),
+        request_reindexing=lambda log, segment: None,
     )
     if folder.exists():
         load_log(

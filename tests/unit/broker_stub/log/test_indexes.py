@@ -83,7 +83,13 @@ def test_time_lookup_starts_at_the_entry_that_may_hold_the_record(tmp_path):
     index = time_index(tmp_path)
     index.maybe_append(50, 1001)
     index.maybe_append(60, 1004)
-    assert [index.lookup(at) for at in (49, 50, 59, 60, 99)] == [1000, 1001, 1001, 1004, 1004]
+    assert [index.lookup(at) for at in (49, 50, 59, 60, 99)] == [
+        (-1, 1000),
+        (50, 1001),
+        (50, 1001),
+        (60, 1004),
+        (60, 1004),
+    ]
 
 
 def test_an_empty_time_index_knows_no_time(tmp_path):

@@ -274,21 +274,6 @@ def test_a_read_survives_with_one_open_file(tmp_path):
     assert read_values(log) == {count: b"%d" % count for count in range(12)}
 
 
-def test_a_damaged_index_entry_is_noticed_and_the_index_made_anew(tmp_path):
-    folder = tmp_path / "orders-0"
-    log = open_log(folder, index_interval_bytes=150)
-    for count in range(20):
-        append(log, batch(b"%d" % count))
-    log.close()
-    index = folder / "00000000000000000000.index"
-    good = index.read_bytes()
-    index.write_bytes(good[:12] + bytes([good[12], good[13], good[14], good[15] ^ 1]) + good[16:])
-    log = open_log(folder, clean=True, index_interval_bytes=150)
-    for offset in range(20):
-        assert read_batches(log, offset, 1)[0].base_offset == offset
-    assert index.read_bytes() == good
-
-
 # Offsets
 
 

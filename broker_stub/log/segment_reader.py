@@ -1,0 +1,285 @@
+"""Reading a segment: walks over its batches, and finds them by offset, position or time.
+
+The sparse indexes say where a walk begins; what they say is believed only if the batch that they
+lead to agrees. An index that does not fit is reported, and then reads go without it: within a
+bound, for they run on the serving thread, and asking again is better than a long silence. Guarded
+by the lock of its log.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any, Final
+
+from broker_stub import diagnostics
+from broker_stub.log.append_info import BatchPlace
+from broker_stub.log.batch_header import NO_TIMESTAMP, BatchHeader, read_header
+from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.index_file import DamagedIndexError
+from broker_stub.log.indexes import Entry, OffsetIndex, SparseIndex, TimeIndex
+from broker_stub.log.open_files import OpenFile, OpenFiles
+from broker_stub.log.segment_indexes import SegmentIndexes
+from pyclient.errors import CorruptRecordError, KafkaStorageError
+from pyclient.records.batch import HEADER_SIZE
+
+# A walk reads this much at a time: about what lies between two index entries.
+_WALK_BYTES: Final = 8192
+# So many headers are read at most where an index should have led further.
+_SCANNED_BATCHES_MAX: Final = 4096
+
+
+class SegmentReader:
+    """What a segment's readers need. The file is opened when it is needed.
+
+    Attributes:
+        base_offset: the offset that its names say.
+        log_path: where the records are.
+        size: how many bytes of them count.
+        on_damaged: told when a sparse index turns out not to fit, to have it made anew elsewhere;
+            until then reads do without it. While it is None, as at a start, it is made anew at
+            once.
+    """
+
+    __slots__ = (
+        "_files",
+        "_first_timestamp",
+        "_indexes",
+        "base_offset",
+        "log_path",
+        "on_damaged",
+        "size",
+    )
+
+    def __init__(
+        self, log_path: str, base_offset: int, size: int, files: OpenFiles, indexes: SegmentIndexes
+    ) -> None:
+        self.log_path = log_path
+        self.base_offset = base_offset
+        self.size = size
+        self.on_damaged: Callable[[Any], None] | None = None
+        self._files = files
+        self._indexes = indexes
+        self._first_timestamp: int | None = None
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """From offsets to places."""
+        return self._indexes.offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """From times to offsets."""
+        return self._indexes.time_index
+
+    @property
+    def max_timestamp(self) -> tuple[int, int]:
+        """The latest timestamp, and the last offset of the first batch that has it.
+
+        Raises:
+            KafkaStorageError: it is not known until an index is made anew; ask again.
+        """
+        known = self._indexes.max_timestamp
+        return self._read_max_timestamp() if known is None else known
+
+    def _read_max_timestamp(self) -> Entry:
+        # The time index ends with it, since the segment was sealed or closed in order.
+        latest = self._checked_time(self.time_index.last)
+        if latest is not None and latest[0] == NO_TIMESTAMP and self.first_timestamp >= 0:
+            self._found_damaged(self.time_index)
+        elif latest is not None:
+            self._indexes.max_timestamp = latest
+        if self._indexes.max_timestamp is None:
+            raise self._not_indexed_yet()
+        return self._indexes.max_timestamp
+
+    @property
+    def first_timestamp(self) -> int:
+        """The time of the first batch; -1 where it has none, or there is no batch."""
+        if self._first_timestamp is None and self.size:
+            self._first_timestamp = next(self.walk(0))[1].max_timestamp
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    def file(self) -> OpenFile:
+        """The `.log` file, open for reading at least.
+
+        Raises:
+            KafkaStorageError: it cannot be opened.
+        """
+        try:
+            return self._files.reader(self.log_path)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot open {self.log_path}: {error}") from error
+
+    def walk(self, position: int, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
+        """Batch headers with their positions, from `position` on.
+
+        Raises:
+            CorruptRecordError: a header says what cannot be.
+            KafkaStorageError: the file cannot be read.
+        """
+        end = self.size if end is None else end
+        if position >= end:
+            return
+        file = self.file()
+        block, block_start = b"", position
+        while position < end:
+            if position + HEADER_SIZE > block_start + len(block):
+                block_start = position
+                block = read_exactly(file, position, min(_WALK_BYTES, self.size - position))
+            if len(block) < HEADER_SIZE:
+                raise CorruptRecordError("the segment ends inside a batch", position=position)
+            header = read_header(block, position - block_start)
+            if header.size < HEADER_SIZE:
+                raise CorruptRecordError(
+                    f"{self.log_path} has a batch of {header.size} bytes", position=position
+                )
+            yield position, header
+            position += header.size
+
+    def find(self, offset: int) -> tuple[int, BatchHeader] | None:
+        """The first batch that ends at or after `offset`, with its position.
+
+        Raises:
+            KafkaStorageError: the way there is too long until the index is made anew; ask again.
+        """
+        walk = self._walk_by_index(lambda: self.offset_index.lookup(offset))
+        for count, (position, header) in enumerate(walk):
+            if header.last_offset >= offset:
+                return position, header
+            if count == _SCANNED_BATCHES_MAX and self._lacks_entries():
+                raise self._not_indexed_yet()
+        return None
+
+    def whole_batches(self, start: int, max_bytes: int, limit: int) -> tuple[int, int]:
+        """Where the last batch ends that fits `max_bytes` from `start` on; one at least.
+
+        `start` is where a batch starts, `limit` where one ends, further than `max_bytes` away.
+        Also tells the offset after the batches.
+        """
+        end, next_offset = start, -1
+        for position, header in islice(
+            self._walk_by_index(
+                lambda: self.offset_index.lookup_position(start + max_bytes), start
+            ),
+            _SCANNED_BATCHES_MAX,
+        ):
+            if position > end:  # the index leads past batches that fit
+                end, next_offset = position, header.base_offset
+            if end > start and position + header.size > start + max_bytes:
+                break
+            end, next_offset = position + header.size, header.last_offset + 1
+            if end >= limit:
+                break
+        return end, next_offset
+
+    def walk_around(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Batch headers with their positions, from one not far before `position` on.
+
+        Raises:
+            KafkaStorageError: the way there is too long until the index is made anew; ask again.
+        """
+        walk = self._walk_by_index(lambda: self.offset_index.lookup_position(position))
+        for count, (at, header) in enumerate(walk):
+            if at < position and count >= _SCANNED_BATCHES_MAX and self._lacks_entries():
+                raise self._not_indexed_yet()
+            yield at, header
+
+    def walk_since(self, timestamp_ms: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches from `offset` on, but for some that are older than `timestamp_ms`.
+
+        Raises:
+            KafkaStorageError: the way is too long until the index is made anew; ask again.
+        """
+        entry = self._checked_time(lambda: self.time_index.lookup(timestamp_ms))
+        found = self.find(offset if entry is None else max(entry[1], offset))
+        for count, batch in enumerate(self.walk(found[0] if found else self.size)):
+            if entry is None and count == _SCANNED_BATCHES_MAX and self.on_damaged is not None:
+                raise self._not_indexed_yet()
+            yield batch
+
+    def _walk_by_index(
+        self, lookup: Callable[[], Entry | None], start: int = 0
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Walk from the batch that the offset index gives, if that is after `start`; else there."""
+        if not self.offset_index.is_damaged:
+            try:
+                entry = lookup()
+                if entry is None or 0 < entry[1] <= start:
+                    return self.walk(start)
+                walk = self.walk(entry[1]) if entry[1] >= 0 else iter(())
+                first = next(walk, None)
+                if first is not None and first[1].last_offset == entry[0]:
+                    return chain((first,), walk) if entry[1] > start else self.walk(start)
+            except (DamagedIndexError, CorruptRecordError):
+                pass  # no file, or no batch where it says
+            self._found_damaged(self.offset_index)
+        return self.walk(start)
+
+    def _checked_time(self, lookup: Callable[[], Entry]) -> Entry | None:
+        """What the time index says, if there is a batch that says so too; else it is damaged."""
+        if not self.time_index.is_damaged:
+            try:
+                timestamp, offset = entry = lookup()
+            except DamagedIndexError:
+                pass
+            else:
+                if timestamp == NO_TIMESTAMP:
+                    return NO_TIMESTAMP, self.base_offset
+                found = self.find(offset)
+                if (
+                    found is not None
+                    and found[1].base_offset <= offset
+                    and found[1].max_timestamp == timestamp
+                ):
+                    return entry
+            self._found_damaged(self.time_index)
+        return None
+
+    def read_next_offset(self) -> int:
+        """The offset after the last batch, found from the last index entry on.
+
+        Raises:
+            CorruptRecordError: the segment does not end where a batch ends.
+        """
+        next_offset, end = self.base_offset, 0
+        for position, header in self._walk_by_index(self.offset_index.last):
+            next_offset, end = header.last_offset + 1, position + header.size
+        if end != self.size:
+            raise CorruptRecordError("the segment ends inside a batch", position=self.size)
+        return next_offset
+
+    # Damaged indexes
+
+    def _found_damaged(self, index: SparseIndex) -> None:
+        is_news = not self._indexes.are_damaged
+        index.is_damaged = True
+        if not is_news:
+            return
+        diagnostics.warn("%s does not fit its segment; it is made anew", index.path)
+        if self.on_damaged is not None:
+            self.on_damaged(self)
+            return
+        self.clear_indexes()
+        for position, header in self.walk(0):
+            self.note_batch(position, header)
+        self._indexes.seal()
+
+    def _lacks_entries(self) -> bool:
+        """Whether the way to a batch was long for want of index entries, which will come."""
+        if self.on_damaged is None or (
+            self._indexes.are_rebuilt and not self.offset_index.is_damaged
+        ):
+            return False  # `index.interval.bytes` wants it so
+        self._found_damaged(self.offset_index)
+        return True
+
+    def _not_indexed_yet(self) -> KafkaStorageError:
+        return KafkaStorageError(f"{self.log_path} can't be searched until its index is made anew")
+
+    def note_batch(self, position: int, header: BatchHeader) -> None:
+        """Index a batch that is there already."""
+        self._indexes.note_batch(position, BatchPlace.of(header))
+
+    def clear_indexes(self) -> None:
+        """Forget what the two sparse indexes say, before they are noted anew."""
+        self._indexes.clear()
+        self._first_timestamp = None

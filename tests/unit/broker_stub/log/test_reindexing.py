@@ -1,0 +1,366 @@
+"""A sparse index found damaged by a read: reads go on without it, and another is made elsewhere."""
+
+import errno
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker_stub.log import segment_reader
+from broker_stub.log.log_manager import LogManager
+from broker_stub.log.partition_log import PartitionLog
+from pyclient.clock import ManualClock
+from pyclient.errors import CorruptRecordError, KafkaStorageError
+from tests.support.failing_disk import FailingDisk
+from tests.support.logs import (
+    NOW_MS,
+    append,
+    batch,
+    idempotent_batch,
+    open_manager,
+    read_batches,
+    read_values,
+)
+
+COUNT = 20
+EVERY_SECOND = {"index_interval_bytes": 100}
+VALUES = {offset: b"%02d" % offset for offset in range(COUNT)}
+
+
+def finish(manager: LogManager) -> None:
+    """What the background thread does: go on until nothing is left to do."""
+    while manager.run_due() == 0:
+        pass
+
+
+def flip_middle(entry_bytes: int) -> Callable[[Path], None]:
+    """Damage the last field of an entry in the middle, which no glance at the end notices."""
+
+    def flip(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        middle = len(content) // entry_bytes // 2 * entry_bytes
+        content[middle + entry_bytes - 1] ^= 1
+        path.write_bytes(content)
+
+    return flip
+
+
+def zero_out(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def point_inside_a_batch(path: Path) -> None:
+    path.write_bytes(struct.pack(">ii", 1, 7) * (path.stat().st_size // 8))
+
+
+def point_before_the_file(path: Path) -> None:
+    path.write_bytes(struct.pack(">ii", 1, -7) * (path.stat().st_size // 8))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def shorten(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()  # a map of the old file stays as it is
+    path.write_bytes(content[:8])
+
+
+def write(manager: LogManager, count: int = COUNT) -> PartitionLog:
+    log = manager.create("orders", 0, topic_id=bytes(range(16)))
+    for number in range(count):
+        append(log, batch(b"%02d" % number, timestamps=[NOW_MS + number]))
+    return log
+
+
+def damaged(
+    folder: Path,
+    suffix: str,
+    damage: Callable[[Path], None],
+    *,
+    clock: ManualClock | None = None,
+    **values: int,
+) -> tuple[LogManager, PartitionLog, bytes]:
+    """A log that was opened in order, one index of which is damaged then; and that index before."""
+    values = EVERY_SECOND | values
+    manager = open_manager(folder, clock=clock, **values)
+    write(manager)
+    manager.close()
+    manager = open_manager(folder, clock=clock, **values)
+    log = manager.get("orders", 0)
+    assert log is not None
+    index = folder / "orders-0" / f"{0:020d}{suffix}"
+    good = index.read_bytes()
+    damage(index)
+    for segment in log.segments:
+        segment.close()  # as if other files had needed the room: else the old file stays mapped
+    return manager, log, good
+
+
+@pytest.mark.parametrize(
+    "damage", [flip_middle(8), point_inside_a_batch, point_before_the_file, remove, shorten]
+)
+def test_reads_go_on_without_a_damaged_offset_index_and_the_background_makes_it_anew(
+    tmp_path, damage, caplog
+):
+    manager, log, good = damaged(tmp_path, ".index", damage)
+    index = tmp_path / "orders-0" / f"{0:020d}.index"
+    for offset in range(COUNT):
+        assert read_batches(log, offset, 1)[0].base_offset == offset
+    assert not index.exists() or index.read_bytes() != good  # nothing was mended by a read
+    assert caplog.text.count("is made anew") == 1
+    finish(manager)
+    assert index.read_bytes() == good
+    assert not [name for name in os.listdir(index.parent) if name.endswith(".rebuilt")]
+    assert not log.segments[0].offset_index.is_damaged
+    assert read_values(log) == VALUES
+    manager.close()
+
+
+def test_a_read_that_would_take_long_is_refused_until_the_index_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    manager, log, _ = damaged(tmp_path, ".index", zero_out)
+    with pytest.raises(KafkaStorageError, match="until its index is made anew") as caught:
+        log.read(COUNT - 1, 1000)
+    assert caught.value.retriable
+    assert read_batches(log, 3, 1)[0].base_offset == 3  # near enough to be found
+    finish(manager)
+    assert read_values(log, COUNT - 1) == {COUNT - 1: VALUES[COUNT - 1]}
+    manager.close()
+
+
+def test_a_long_way_to_a_batch_betrays_an_index_without_entries(tmp_path, monkeypatch):
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    write(manager)
+    manager.close()
+    (tmp_path / "orders-0" / f"{0:020d}.index").write_bytes(b"")
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    log = manager.get("orders", 0)
+    assert log is not None
+    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+        log.read(COUNT - 1, 1000)
+    finish(manager)
+    assert len(log.segments[0].offset_index) > 5
+    assert read_values(log) == VALUES
+    manager.close()
+
+
+def test_sparse_entries_by_configuration_are_believed_once_they_are_made_anew(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    manager = open_manager(tmp_path, index_interval_bytes=1 << 20)
+    log = write(manager)
+    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+        log.read(COUNT - 1, 1000)
+    finish(manager)
+    assert read_values(log, COUNT - 1) == {COUNT - 1: VALUES[COUNT - 1]}
+    assert manager.run_due() > 0  # nothing more to be made
+    manager.close()
+
+
+@pytest.mark.parametrize("damage", [flip_middle(12), zero_out, remove, shorten])
+def test_a_damaged_time_index_misleads_nobody(tmp_path, damage):
+    manager, log, good = damaged(tmp_path, ".timeindex", damage)
+    assert read_values(log) == VALUES  # fetches do not need it
+    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
+
+    assert offsets_by_time(log) == list(range(COUNT))
+    finish(manager)
+    assert offsets_by_time(log) == list(range(COUNT))
+    manager.close()
+    assert index.read_bytes() == good
+
+
+def offsets_by_time(log: PartitionLog) -> list[int]:
+    found = [log.lookup_timestamp(NOW_MS + number) for number in range(COUNT)]
+    return [one.offset for one in found if one is not None]
+
+
+def test_a_search_by_time_that_would_take_long_is_refused_until_the_index_is_there(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    manager, log, _ = damaged(tmp_path, ".timeindex", flip_middle(12))
+    assert log.max_timestamp() == (NOW_MS + COUNT - 1, COUNT - 1, 0)
+    middle = NOW_MS + COUNT // 2 + 2
+    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+        log.lookup_timestamp(middle)
+    finish(manager)
+    assert log.lookup_timestamp(middle) == (middle, COUNT // 2 + 2, 0)
+    manager.close()
+
+
+def test_a_wrong_latest_time_deletes_nothing(tmp_path):
+    clock = ManualClock(NOW_MS + 1000)
+
+    def open_() -> LogManager:
+        return open_manager(
+            tmp_path,
+            clock=clock,
+            settings={"retention_check_interval_ms": 10},
+            retention_ms=100_000,
+            segment_bytes=500,
+            index_interval_bytes=10_000,
+        )
+
+    manager = open_()
+    write(manager)
+    manager.close()
+    (tmp_path / "orders-0" / f"{0:020d}.timeindex").write_bytes(struct.pack(">qi", 1, 0))
+    manager = open_()
+    log = manager.get("orders", 0)
+    assert log is not None
+    clock.advance(10)
+    finish(manager)
+    assert read_values(log) == VALUES
+    clock.advance(10)
+    finish(manager)
+    assert read_values(log) == VALUES
+    assert log.segments[0].max_timestamp[0] > NOW_MS
+    manager.close()
+
+
+def test_compaction_waits_for_a_damaged_time_index(tmp_path, caplog):
+    values = {"segment_bytes": 500, "min_compaction_lag_ms": 10, "cleanup_policy": ["compact"]}
+    clock = ManualClock(NOW_MS + 1000)
+    settings = {"cleaner_backoff_ms": 10}
+    manager = open_manager(tmp_path, **values)
+    write(manager)
+    manager.close()
+    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
+    index.write_bytes(struct.pack(">qi", NOW_MS - 7, 0))
+    manager = open_manager(tmp_path, clock=clock, settings=settings, **values)
+    log = manager.get("orders", 0)
+    assert log is not None
+    clock.advance(10)
+    finish(manager)
+    assert "is not compacted for now" in caplog.text
+    finish(manager)  # found by the background thread itself, which its request wakes again
+    clock.advance(10)
+    finish(manager)
+    assert len(read_values(log)) < COUNT
+    manager.close()
+
+
+def test_an_append_after_a_start_waits_for_a_damaged_time_index(tmp_path):
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    write(manager)
+    manager.close()
+    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
+    content = index.read_bytes()
+    index.write_bytes(content[:-5] + b"\x7f" + content[-4:])  # the latest time is a later one
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    log = manager.get("orders", 0)
+    assert log is not None
+    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+        append(log, batch(b"more"))
+    assert log.log_end_offset == COUNT
+    finish(manager)
+    append(log, batch(b"more"))
+    assert read_values(log) == VALUES | {COUNT: b"more"}
+    assert offsets_by_time(log) == list(range(COUNT))
+    manager.close()
+
+
+def test_records_appended_and_rolled_meanwhile_are_indexed_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("broker_stub.log.reindexing._BATCHES_BETWEEN_PAUSES", 3)
+    monkeypatch.setattr("broker_stub.log.reindexing._CAUGHT_UP_BYTES", 200)
+    manager, log, _ = damaged(tmp_path, ".index", zero_out, segment_bytes=2500)
+    read_batches(log, COUNT - 1, 1)
+    expected = dict(VALUES)
+    for number in range(COUNT, 3 * COUNT):
+        append(log, batch(b"%02d" % number, timestamps=[NOW_MS + number]))
+        expected[number] = b"%02d" % number
+        manager.run_due()
+    assert len(log.segments) > 1
+    finish(manager)
+    first = log.segments[0]
+    assert not first.offset_index.is_damaged
+    for last_offset, position in first.offset_index.entries():
+        assert next(first.walk(position))[1].last_offset == last_offset
+    assert read_values(log) == expected
+    manager.close()
+    assert read_values(_reopened(tmp_path)) == expected
+
+
+def _reopened(folder: Path) -> PartitionLog:
+    log = open_manager(folder, **EVERY_SECOND).get("orders", 0)
+    assert log is not None
+    return log
+
+
+def test_a_log_deleted_meanwhile_leaves_nothing_behind(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("broker_stub.log.reindexing._BATCHES_BETWEEN_PAUSES", 3)
+    manager, log, _ = damaged(tmp_path, ".index", zero_out)
+    read_batches(log, COUNT - 1, 1)
+    manager.run_due()
+    manager.delete("orders", 0)
+    finish(manager)
+    assert "gets no index" not in caplog.text
+    assert not (tmp_path / "orders-0").exists()
+    manager.close()
+
+
+def test_a_disk_that_refuses_the_new_index_is_asked_again_later(tmp_path, monkeypatch, caplog):
+    clock = ManualClock(NOW_MS)
+    manager, log, good = damaged(tmp_path, ".index", remove, clock=clock)
+    disk = FailingDisk(monkeypatch)
+    disk.refuse(errno.ENOSPC, "pwrite", suffix=".rebuilt")
+    assert read_values(log, 7) == {n: VALUES[n] for n in range(7, COUNT)}
+    finish(manager)
+    assert "gets no index for now" in caplog.text
+    assert read_batches(log, 7, 1)[0].base_offset == 7
+    disk.mend()
+    clock.advance(15_000)
+    finish(manager)
+    assert (tmp_path / "orders-0" / f"{0:020d}.index").read_bytes() == good
+    manager.close()
+
+
+def test_a_start_removes_what_a_crash_left_of_a_new_index(tmp_path):
+    manager, _, _ = damaged(tmp_path, ".index", flip_middle(8))
+    manager.abandon()
+    left = tmp_path / "orders-0" / f"{0:020d}.index.rebuilt"
+    left.write_bytes(b"half")
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    assert not left.exists()
+    manager.close()
+
+
+def test_a_damaged_batch_ends_the_new_index_and_what_is_before_it_is_found(tmp_path, caplog):
+    manager, log, _ = damaged(tmp_path, ".index", remove)
+    size = log.size // COUNT
+    with open(tmp_path / "orders-0" / f"{0:020d}.log", "r+b") as file:
+        file.seek(10 * size + 8)
+        file.write(b"\xff\xff\xff\xff")  # the batch's length
+    assert log.read(8, 1).next_offset == 9
+    finish(manager)
+    assert "indexed up to a damaged batch" in caplog.text
+    assert log.read(8, 1).next_offset == 9
+    with pytest.raises(CorruptRecordError):
+        log.read(10, 1)
+    manager.abandon()
+
+
+def test_a_retry_is_recognised_once_the_index_is_there(tmp_path, monkeypatch):
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    log = manager.create("orders", 0, topic_id=bytes(range(16)))
+    for sequence in range(COUNT):
+        append(log, idempotent_batch(sequence))
+    manager.close()
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr("broker_stub.log.idempotence._SEARCHED_BYTES", 500)
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    again = manager.get("orders", 0)
+    assert again is not None
+    zero_out(tmp_path / "orders-0" / f"{0:020d}.index")
+    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+        append(again, idempotent_batch(COUNT - 3))
+    finish(manager)
+    assert append(again, idempotent_batch(COUNT - 3)).duplicate
+    manager.close()
