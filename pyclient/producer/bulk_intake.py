@@ -312,20 +312,27 @@ def _columns(data: Any) -> tuple[pyarrow.Array, pyarrow.Array | None]:
 
 
 def _whole(column: Any, name: str) -> pyarrow.Array:
+    """A column in one piece, of a type that can be appended as it is."""
     import pyarrow
 
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     kind = column.type
-    if not any(
-        check(kind)
-        for check in (
-            pyarrow.types.is_binary,
-            pyarrow.types.is_string,
-            pyarrow.types.is_large_binary,
-            pyarrow.types.is_large_string,
-        )
-    ):
-        raise TypeError(f"column {name!r} is of {kind}: cast it to binary or string")
-    return column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
+    if any(check(kind) for check in _appendable()):
+        return column
+    if pyarrow.types.is_fixed_size_binary(kind) or pyarrow.types.is_binary_view(kind):
+        return column.cast(pyarrow.binary())
+    if pyarrow.types.is_string_view(kind):
+        return column.cast(pyarrow.string())
+    raise TypeError(f"column {name!r} is of {kind}: cast it to binary or string")
+
+
+def _appendable() -> tuple[Callable[[pyarrow.DataType], bool], ...]:
+    from pyarrow import types
+
+    return types.is_binary, types.is_string, types.is_large_binary, types.is_large_string
 
 
 def _both_null(values: pyarrow.Array, keys: pyarrow.Array) -> pyarrow.Array:

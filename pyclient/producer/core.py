@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pyclient import _twin
-from pyclient.errors import KafkaTimeoutError
+from pyclient.errors import KafkaConfigurationError, KafkaTimeoutError, UnsupportedCodecError
 from pyclient.net import lifetime
 from pyclient.net.engine import Engine
 from pyclient.producer.batch_sizing import Limits
@@ -23,7 +23,7 @@ from pyclient.producer.producer_id import ProducerIdManager
 from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sender import Sender, SenderSettings
 from pyclient.producer.sequences import Sequences
-from pyclient.records.compression import Codec
+from pyclient.records.compression import Codec, compress
 from pyclient.timers import Deadline, ExponentialBackoff
 
 if TYPE_CHECKING:
@@ -160,9 +160,14 @@ class ProducerCore:
         self.engine.wake()
         for result in results:
             if not result.wait_finished(deadline):
+                seconds = f"{deadline.timeout_ms / 1000:.1f} s"
+                if result.is_done:
+                    raise KafkaTimeoutError(
+                        f"callbacks of records that have their outcome still run after {seconds}"
+                    )
                 raise KafkaTimeoutError(
                     f"{self.accumulator.incomplete_count} batches are not acknowledged after"
-                    f" {deadline.timeout_ms / 1000:.1f} s: {self.why_waiting()}"
+                    f" {seconds}: {self.why_waiting()}"
                 )
 
     def close(self, timeout: float | None) -> None:
@@ -228,4 +233,13 @@ class ProducerCore:
 def _builder_factory(config: Config) -> BuilderFactory:
     codec = Codec[config["compression.type"].upper()]
     level = config[_LEVELS[codec]] if codec in _LEVELS else None
+    if codec is not Codec.NONE:
+        try:
+            compress(codec, [b""], level)  # here, and not when the first batch is sent
+        except UnsupportedCodecError as error:
+            raise KafkaConfigurationError(
+                f"compression_type={config['compression.type']!r} cannot be used: {error}",
+                key="compression.type",
+                value=config["compression.type"],
+            ) from error
     return partial(_twin.BatchBuilder, codec=int(codec), level=level)

@@ -1,11 +1,11 @@
-"""Closing a producer that others use, that waits, or whose close is interrupted."""
+"""Flushing and closing a producer that others use, that waits, or that is interrupted."""
 
 import threading
 
 import pytest
 
 from pyclient import ProducerInterceptor
-from pyclient.errors import Cancelled, IllegalStateError
+from pyclient.errors import Cancelled, IllegalStateError, KafkaTimeoutError
 from pyclient.producer.batch_result import BatchResult
 from pyclient.protocol.messages.produce import ProduceRequest
 
@@ -79,6 +79,18 @@ def test_a_close_that_was_interrupted_can_be_called_again(new_producer, monkeypa
     producer.close(timeout=10)
     assert future.succeeded()
     assert set(threading.enumerate()) <= before
+
+
+def test_flush_tells_a_slow_callback_from_a_slow_broker(new_producer):
+    producer = new_producer()
+    begun, go_on = threading.Event(), threading.Event()
+    future = producer.send("orders", b"v")
+    future.add_callback(lambda _: (begun.set(), go_on.wait(10)))
+    assert begun.wait(10)
+    with pytest.raises(KafkaTimeoutError, match=r"callbacks .* still run after 0\.0 s"):
+        producer.flush(timeout=0)
+    go_on.set()
+    producer.flush(timeout=10)
 
 
 def test_a_timeout_that_is_refused_closes_nothing(new_producer):

@@ -4,6 +4,7 @@ One table: each effect is shown on a scripted network, with the argument and wit
 none. An argument of kafka-python that is in no table fails the first test.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -380,3 +381,10 @@ def test_a_misspelt_argument_gets_the_right_name(argument):
     misspelt = argument[:-1]
     with pytest.raises(KafkaConfigurationError, match=f"no option {misspelt!r}; did you mean"):
         KafkaProducer(**{misspelt: 1})
+
+
+def test_a_codec_without_its_library_is_refused_at_the_start(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    words = "compression_type='snappy' cannot be used: codec snappy: .*cramjam"
+    with pytest.raises(KafkaConfigurationError, match=words):
+        KafkaProducer(compression_type="snappy", api_version=(4,))

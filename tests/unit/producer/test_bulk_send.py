@@ -184,3 +184,27 @@ def test_arrow_comes_as_batches_chunks_slices_and_text(log, producer, twin):
         (None, b"c"),
         (b"k", b"d"),
     ]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["ab", "cd", "ab"]).dictionary_encode(),
+        pa.chunked_array(
+            [pa.array(["ab"]).dictionary_encode(), pa.array(["cd", "ab"]).dictionary_encode()]
+        ),
+        pa.array([b"ab", b"cd", b"ab"], pa.binary(2)),
+        pa.array([b"ab", b"cd", b"ab"], pa.binary_view()),
+        pa.array(["ab", "cd", "ab"], pa.string_view()),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_other_columns_of_bytes_and_text_are_converted(log, producer, values):
+    keys = values.slice(1, 2)
+    producer.send_arrow("orders", values, partition=0).get(5)
+    table = pa.table({"value": keys, "key": keys})
+    producer.send_arrow("orders", table, partition=1).get(5)
+    assert arrived(log) == [
+        [(None, b"ab"), (None, b"cd"), (None, b"ab")],
+        [(b"cd", b"cd"), (b"ab", b"ab")],
+    ]
