@@ -37,7 +37,7 @@ from broker_stub.replica.manager import ReplicaManager
 from broker_stub.request import ConnectionContext, Parked, Reply
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
-from pyclient.errors import KafkaError, KafkaStorageError
+from pyclient.errors import KafkaError
 
 if TYPE_CHECKING:
     from broker_stub.coordinator.group_coordinator import GroupCoordinator
@@ -189,7 +189,7 @@ class Node:
             return
         try:
             self.coordinator.forget_topic(topic.name)
-        except KafkaStorageError as error:
+        except KafkaError as error:
             # As if the groups had committed after the deletion: nobody reads by these offsets.
             diagnostics.warn("offsets of the deleted topic %s stay: %s", topic.name, error)
 

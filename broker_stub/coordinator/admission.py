@@ -16,6 +16,7 @@ from pyclient.entropy import Entropy
 from pyclient.errors import (
     FencedInstanceIdError,
     InconsistentGroupProtocolError,
+    KafkaError,
     MemberIdRequiredError,
 )
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -142,7 +143,12 @@ class Admission:
         member.assignment = old.assignment
         group.roster.replace(old, member)
         if group.state is GroupState.STABLE and group.roster.elects(group.protocol_name):
-            group.keep()
+            try:
+                group.keep()
+            except KafkaError:
+                group.roster.replace(member, old)  # after a restart it would be there again
+                group.renew(old)
+                raise
             group.renew(member)
             return self._answer_returned(member, old_leader_id, terms)
         return group.park_join(member, rebalance=group.state is not GroupState.PREPARING_REBALANCE)

@@ -9,6 +9,7 @@ change goes through `on_change` to the log before anybody is told of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import ClassVar
 
@@ -19,8 +20,8 @@ from broker_stub.coordinator.roster import Roster
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.request import Parked
 from pyclient.entropy import Entropy
+from pyclient.error_codes import code_of
 from pyclient.errors import (
-    CoordinatorNotAvailableError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
     KafkaError,
@@ -168,7 +169,10 @@ class ClassicGroup:
         self.protocol_name = self.roster.leader_id = None
         self._move_to(GroupState.EMPTY)
         self._schedule(None, None)
-        self.keep()
+        # If the log refuses (which was logged), a restart brings the last generation back, and
+        # its members, who are gone, time out: no harm, so nobody is told.
+        with suppress(KafkaError):
+            self.keep()
 
     def _expel_those_without_sync(self) -> None:
         for member in [one for one in self.roster if one.sync is None]:
@@ -209,11 +213,11 @@ class ClassicGroup:
             member.assignment = assignments.get(member.member_id, b"")
         try:
             self.keep()
-        except KafkaError:
+        except KafkaError as error:
             # Not on disk, so it must not be: nobody gets it, and the group tries again.
             for member in self.roster:
                 member.assignment = b""
-            self._refuse_syncs(CoordinatorNotAvailableError.code)
+            self._refuse_syncs(code_of(error))
             self._prepare_rebalance()
             raise
         self._move_to(GroupState.STABLE)

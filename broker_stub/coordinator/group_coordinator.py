@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from broker_stub import diagnostics
 from broker_stub.coordinator.classic_group import ClassicGroup
+from broker_stub.coordinator.errors import as_coordinator
 from broker_stub.coordinator.group_log import (
     OFFSETS_TOPIC,
     KeyValue,
@@ -25,6 +27,7 @@ from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
 from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
 from pyclient.errors import (
+    BrokerResponseError,
     GroupIdNotFoundError,
     GroupNotEmptyError,
     IllegalGenerationError,
@@ -133,7 +136,11 @@ class GroupCoordinator:
             raise IllegalGenerationError(f"there is no group {group_id}")
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Write offsets to the log, all or none, then remember them."""
+        """Write offsets to the log, all or none, then remember them.
+
+        Raises:
+            BrokerResponseError: they can't be written, as `errors.as_coordinator` says it.
+        """
         records = [offset_record(group_id, one, offset) for one, offset in offsets.items()]
         if records:
             self._append(group_id, records)
@@ -186,8 +193,13 @@ class GroupCoordinator:
 
     def _append(self, group_id: str, records: Sequence[KeyValue]) -> None:
         replicas = self._node.replicas
-        partition = replicas.partition(OFFSETS_TOPIC, self._partition_index(group_id))
-        replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
+        index = self._partition_index(group_id)
+        try:
+            partition = replicas.partition(OFFSETS_TOPIC, index)
+            replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
+        except BrokerResponseError as error:
+            diagnostics.warn("group %s can't be written down: %s", group_id, error)
+            raise as_coordinator(error) from error
 
     def _partition_index(self, group_id: str) -> int:
         topic = self._node.image.topic(OFFSETS_TOPIC)

@@ -352,6 +352,42 @@ def test_an_assignment_that_cannot_be_kept_is_given_to_nobody() -> None:
     assert all(member.assignment == b"" for member in world.group.roster)
 
 
+def test_all_who_wait_for_an_assignment_are_told_why_there_is_none() -> None:
+    world = World()
+    leader, follower = world.stable_pair()
+    world.group.leave(follower, None)
+    joined = answer(world.join(leader))
+    world.join()
+    joined = answer(world.join(leader))
+    waiting = world.sync(_other(world, leader))
+    world.disk_is_full = True
+    with pytest.raises(KafkaStorageError):
+        world.sync(leader, {joined.member_id: b"a"})
+    assert answer(waiting).error_code == KafkaStorageError.code
+
+
+def test_a_group_that_becomes_empty_does_so_whatever_the_disk_says() -> None:
+    world = World()
+    member = answer(world.join())
+    world.sync(member.member_id, {member.member_id: b"a"})
+    world.disk_is_full = True
+    world.advance(SESSION_MS)  # its timer: nobody is there to be told
+    assert world.group.state is GroupState.EMPTY
+
+
+def test_a_static_member_whose_return_cannot_be_kept_is_still_the_old_one() -> None:
+    world = World()
+    member = answer(world.join(instance="i"))
+    world.sync(member.member_id, {member.member_id: b"a"})
+    world.disk_is_full = True
+    with pytest.raises(KafkaStorageError):
+        world.join(instance="i")
+    world.group.heartbeat(member.member_id, "i", 1)
+    assert world.group.roster.leader_id == member.member_id
+    world.disk_is_full = False
+    assert answer(world.join(instance="i")).member_id != member.member_id
+
+
 def test_offsets_may_be_committed_by_members_and_by_nobody_else() -> None:
     world = World()
     leader, _ = world.stable_pair()
