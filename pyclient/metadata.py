@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pyclient.error_codes import KafkaError, for_code
+from pyclient.error_codes import KafkaError, LeaderNotAvailableError, for_code
 from pyclient.errors import ProtocolError
 from pyclient.protocol.messages.metadata import (
     MetadataResponse,
@@ -126,6 +126,8 @@ class ClusterMetadata:
             errors.pop(name, None)
             if described.error_code:
                 errors[name] = for_code(described.error_code)
+            elif not described.partitions:  # it is being made, and will have some
+                errors[name] = LeaderNotAvailableError
             else:
                 topics[name] = _topic(name, described, self.topics.get(name))
         return ClusterMetadata(

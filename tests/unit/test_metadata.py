@@ -121,6 +121,14 @@ def test_a_refused_topic_is_kept_with_its_reason():
     }
 
 
+def test_a_topic_without_partitions_is_not_there_yet():
+    known = ClusterMetadata().updated(response(topic("orders", partition(0))))
+    snapshot = known.updated(response(topic("orders")))
+    assert not snapshot.topics
+    assert snapshot.topic_errors == {"orders": LeaderNotAvailableError}
+    assert LeaderNotAvailableError.retriable
+
+
 def test_a_full_response_replaces_all_topics_and_a_partial_one_only_its_own():
     known = ClusterMetadata().updated(response(topic("orders", partition(0)), topic("x", error=3)))
     partial = known.updated(response(topic("x", partition(0), topic_id=OTHER_ID)), partial=True)

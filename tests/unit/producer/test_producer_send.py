@@ -113,6 +113,17 @@ class TestSend:
         producer.send("orders", b"b").get(5)
         assert len(network.brokers[1].received(MetadataRequest)) == asked
 
+    def test_a_topic_that_loses_its_partitions_for_a_while_is_waited_for(
+        self, network, log, producer
+    ):
+        producer.send("orders", b"v", key=b"k").get(5)
+        network.topics["orders"] = 0
+        metadata = producer._core.engine.metadata
+        metadata.request_update()
+        metadata.wait_for_update(metadata.snapshot, 5_000)
+        network.topics["orders"] = 2
+        assert producer.send("orders", b"w", key=b"k").get(5).offset == 1
+
     def test_a_topic_that_comes_into_being_is_sent_to(self, network, log, producer):
         network.auto_create_topics = True
         assert producer.send("tea", b"v").get(5).topic == "tea"
