@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import random
 import sys
@@ -90,11 +91,12 @@ def publish(servers: str) -> tuple[Counter[tuple[str, str]], dict[str, float]]:
 def say_live(sent: int, figures: dict[str, float]) -> None:
     """What the producer is at."""
     buffered = figures["buffer-total-bytes"] - figures["buffer-available-bytes"]
+    latency_ms = figures["request-latency-avg"]
+    latency = "no answer yet" if math.isnan(latency_ms) else f"{latency_ms:.1f} ms a request"
     say(
         "producer",
         f"{sent:>7,} events sent, {buffered / 1024:5,.0f} KB buffered,"
-        f" {figures['requests-in-flight']:.0f} requests in flight,"
-        f" {figures['request-latency-avg']:.1f} ms a request",
+        f" {figures['requests-in-flight']:.0f} requests in flight, {latency}",
     )
 
 

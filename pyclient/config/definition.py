@@ -83,14 +83,18 @@ class RefusedKey(NamedTuple):
 
 
 class Config(Mapping[str, Any]):
-    """Options by Kafka's dotted names: what was given, and defaults for the rest."""
+    """Options by Kafka's dotted names: what was given, and defaults for the rest.
+
+    kafka-python's spelling finds them too: programs look into `producer.config`.
+    """
 
     def __init__(self, values: Mapping[str, Any], explicit: frozenset[str]) -> None:
         self._values = dict(values)
         self._explicit = explicit
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[name]
+        values = self._values
+        return values[name] if name in values else values[dotted(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -48,7 +48,8 @@ def test_nothing_given_means_all_defaults_and_nothing_explicit() -> None:
 @pytest.mark.parametrize("spelling", ["linger.ms", "linger_ms"])
 def test_java_and_kafka_python_spellings_mean_the_same_option(spelling: str) -> None:
     config = DEFINITION.parse({spelling: 0})
-    assert config["linger.ms"] == 0
+    assert config["linger.ms"] == config["linger_ms"] == 0
+    assert "linger_ms" in config
     assert config.is_explicit("linger.ms")
 
 
