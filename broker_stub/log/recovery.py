@@ -35,7 +35,8 @@ def load_log(
 ) -> None:
     """Fill an empty log with what its folder holds, repaired where a crash made that necessary.
 
-    With `never_cut` only a torn tail is cut off, nothing that may have been synced.
+    With `never_cut` only a torn last batch is cut off: whoever writes such a log syncs each before
+    the next, so what another follows was synced.
 
     Raises:
         KafkaStorageError: the folder cannot be read, or holds what this broker does not know,

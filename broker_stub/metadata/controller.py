@@ -2,7 +2,9 @@
 
 A change is decided against the image, appended, synced off the serving thread, and only then
 applied and answered: nobody sees what a power cut could take back. Changes take turns, so each
-is decided against the outcome of the one before. Serving thread only.
+is decided against the outcome of the one before, and of the whole log only the last batch may not
+be on the disk. That is what recovery goes by: a batch with another behind it was synced once, and
+damage to it is never taken for a write that a power cut interrupted. Serving thread only.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ class Controller:
         self._waiting: deque[_Change] = deque()
         self._busy = False
         self._failure: KafkaStorageError | None = None
+        self._unwritten: list[Message] = []  # goes with the next change, as one batch
 
     @property
     def is_busy(self) -> bool:
@@ -90,7 +93,10 @@ class Controller:
     def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
         """Tell the cluster that this broker serves, and where; it leads what it alone has.
 
-        Before serving: nothing waits.
+        Before serving: nothing waits. May block.
+
+        Raises:
+            KafkaStorageError: it leads something new, and the disk refused to note that.
         """
         record = RegisterBrokerRecord(
             broker_id=self._node_id,
@@ -109,8 +115,15 @@ class Controller:
             fenced=False,
             log_dirs=list(self._directory_ids),
         )
-        # Not synced: every start registers and elects anew, so nothing is lost with it.
-        self._apply(self._log.append([record, *elect_leaders(self._image, self._node_id)]))
+        elected = elect_leaders(self._image, self._node_id)
+        if elected:
+            self._apply(self._log.append([record, *elected]))
+            self._log.sync()
+            return
+        # Every start registers anew: it is time to write that when there is something else to
+        # write, and a start without a sync is a quick one.
+        self._unwritten = [record]
+        self._apply([LoggedRecord(self._log.end_offset, record)])
 
     def create_topics(
         self,
@@ -265,10 +278,12 @@ class Controller:
                 change.done(None)
                 continue
             try:
-                logged = self._log.append(records)
+                logged = self._log.append([*self._unwritten, *records])
             except BrokerResponseError as error:
                 change.done(error)
                 continue
+            logged = logged[len(self._unwritten) :]  # the others are applied
+            self._unwritten = []
             self._busy = True
             self._sync(change, logged)
 

@@ -62,10 +62,17 @@ class MetadataLog:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was ever written."""
-        return self._log.log_end_offset == 0
+        return self.end_offset == 0
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._log.log_end_offset
 
     def append(self, records: Sequence[Message]) -> list[LoggedRecord]:
         """Write one change, as a batch: after a crash all of its records are there, or none.
+
+        To be synced before the next one; see `Controller`.
 
         Raises:
             KafkaStorageError: it could not be written, and is not.
@@ -116,6 +123,7 @@ class MetadataLog:
         if transaction is not None:
             diagnostics.warn("a metadata transaction was not ended: it never counted")
             self.append([AbortTransactionRecord(reason="not ended before a restart")])
+            self.sync()
 
     def _newest_snapshot(self) -> tuple[int, list[RecordBatch]]:
         """The newest snapshot that is whole, with its end; else the start of the log."""

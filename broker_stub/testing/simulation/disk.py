@@ -6,7 +6,8 @@ file, or the names in a folder. When the power goes, the folder is made anew fro
 and, by chance, from parts of what was not:
 
 - Of a file's new bytes any number from the front is there, and zeros may follow, as file systems
-  leave them that had noted the length before the data.
+  leave them that had noted the length before the data; and zeros may stand in the middle, where
+  a later block was written before an earlier one.
 - Of a folder's changes since its last sync each is there or not, independently: files that were
   made, renamed, removed. A renamed one has its old name or its new one.
 
@@ -29,6 +30,7 @@ from broker_stub.testing.simulation.trace import Trace
 
 _IN_MEMORY: Final = "/dev/shm"
 _ZEROS: Final = 0.2  # how often zeros stand where data should
+_HOLES: Final = 0.2  # how often they stand before data that is there
 
 Names: TypeAlias = Mapping[str, int]
 """What a folder holds: inodes by name."""
@@ -185,7 +187,10 @@ class SimulatedDisk:
         if last.startswith(safe):
             end = len(safe) + self._chance.below(len(last) - len(safe) + 1)
             after = last[:end]
-            if self._chance.happens(_ZEROS):
+            if self._chance.happens(_HOLES):
+                lost = self._chance.below(len(last) - end + 1)
+                after += bytes(lost) + last[end + lost :]
+            elif self._chance.happens(_ZEROS):
                 after += bytes(self._chance.below(len(last) - end + 1))
         self._trace.note("disk", "%s has %d of %d bytes", name, len(after), len(last))
         return after

@@ -125,7 +125,7 @@ def test_no_producer_id_is_given_that_could_be_given_again(harness, disk):
 
 
 @pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("calls", [(), ("pwrite",), ("open",)])
+@pytest.mark.parametrize("calls", [(), ("fsync",), ("open",)])
 def test_a_start_that_the_disk_refuses_says_so_and_leaves_the_folder_free(
     harness, disk, error, calls
 ):
@@ -139,6 +139,20 @@ def test_a_start_that_the_disk_refuses_says_so_and_leaves_the_folder_free(
     disk.mend()
     harness.node = harness._open()
     assert values(harness) == [b"one"]
+
+
+def test_what_was_kept_is_served_from_a_disk_that_is_full(harness, disk):
+    harness.create_topic("orders")
+    produce(harness, produce_request("orders", batch(b"one")))
+    harness.node.abandon()
+    disk.refuse(errno.ENOSPC, "pwrite")
+    harness.node = harness._open()
+    assert values(harness) == [b"one"]
+    assert create(harness, "lost") == REFUSED
+    disk.mend()
+    assert create(harness, "after") == 0
+    harness.restart(clean=False)
+    assert {topic.name for topic in harness.node.image.topics()} == {"orders", "after"}
 
 
 def test_a_deleted_topic_is_gone_although_its_folder_can_not_be_renamed(harness, disk, caplog):

@@ -6,7 +6,7 @@ import pytest
 
 from broker_stub.metadata.frames import decode_frame, encode_frame
 from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog
-from broker_stub.replica.batches import build_batch, read_log
+from broker_stub.replica.batches import build_batch, read_batches, read_log
 from pyclient.error_codes import KafkaStorageError
 from pyclient.errors import ProtocolError
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -56,10 +56,31 @@ def test_topics_configurations_and_deletions_survive_a_restart(harness, clean):
     assert harness.node.replicas.partition("kept", 0).log.config.retention_ms == 1000
 
 
-def test_every_start_registers_the_broker_with_a_new_epoch(harness):
-    first = harness.node.image.brokers[1]
-    harness.restart()
-    assert harness.node.image.brokers[1].epoch > first.epoch
+def test_every_start_registers_the_broker_and_writes_that_with_its_first_change(harness):
+    epochs = [harness.node.image.brokers[1].epoch]
+    for name in ("a", "b"):
+        harness.create_topic(name)
+        harness.create_topic(name * 2)
+        harness.restart()
+        epochs.append(harness.node.image.brokers[1].epoch)
+    assert epochs == sorted(set(epochs))
+    log = harness.node.logs.get(CLUSTER_METADATA, 0)
+    assert [
+        [type(decode_frame(one.value, set())).__name__ for one in batch.decode()]
+        for batch in read_batches(log, 0)
+    ] == [
+        ["RegisterBrokerRecord", "TopicRecord", "PartitionRecord"],
+        ["TopicRecord", "PartitionRecord"],
+    ] * 2
+
+
+def test_a_start_alone_writes_nothing(harness):
+    harness.create_topic("orders")
+    log = harness.folder / "__cluster_metadata-0" / f"{0:020d}.log"
+    written = log.read_bytes()
+    for clean in (True, False):
+        harness.restart(clean=clean)
+        assert log.read_bytes() == written
 
 
 def test_the_cluster_keeps_its_id(harness):
@@ -152,6 +173,7 @@ def test_changes_take_turns_and_answers_wait_for_the_sync(harness):
 
 
 def test_the_metadata_log_is_kafkas_and_keeps_its_records(harness):
+    harness.create_topic("orders")
     log = harness.node.logs.get(CLUSTER_METADATA, 0)
     assert (harness.folder / "__cluster_metadata-0").is_dir()
     assert log.config.retention_ms == -1
