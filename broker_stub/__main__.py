@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from broker_stub.broker import Broker
+from broker_stub.listeners import PORT_MAX
 from broker_stub.properties import parse_property, read_properties
-from pyclient.errors import KafkaError
+from pyclient.errors import BrokerResponseError, KafkaError
 
 _DEFAULT_PORT = 9092
 _FILES_WANTED = 1 << 16  # where the system has no bound of its own
@@ -93,7 +94,11 @@ def _broker(parsed: argparse.Namespace) -> Broker:
 
 
 def _reason(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, BrokerResponseError) and error.args:
+        return str(error.args[0])  # without the wire code: nobody sends it
+    return str(error)
 
 
 def _listed_options() -> str:
@@ -116,8 +121,8 @@ def _option(text: str) -> tuple[str, str]:
 
 
 def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to 65535 are")
+    if not text.isascii() or not text.isdigit() or int(text) > PORT_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to {PORT_MAX} are")
     return int(text)
 
 

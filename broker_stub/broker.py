@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from broker_stub.broker_run import BrokerRun, tls_contexts
 from broker_stub.config import BrokerConfig
-from broker_stub.listeners import DEFAULT_HOST, LISTENERS, Listener, configured_listeners
+from broker_stub.listeners import (
+    DEFAULT_HOST,
+    LISTENERS,
+    PORT_MAX,
+    Listener,
+    configured_listeners,
+)
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
 from pyclient.clock import Clock, SystemClock
@@ -246,6 +252,8 @@ def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listen
         raise KafkaConfigurationError(
             f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
         )
+    if not isinstance(port, int) or not 0 <= port <= PORT_MAX:
+        raise KafkaConfigurationError(f"{port!r} is no port: 0 to {PORT_MAX} are", key="port")
     return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
 
 
@@ -272,4 +280,6 @@ def _bracketed(host: str) -> str:
 def _text(value: object) -> str | None:
     if value is None:
         return None
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -273,4 +273,6 @@ BROKER_ROWS: Final = (
     *TLS_ROWS,
     *_LOG_DEFAULT_ROWS,
 )
-BROKER_DEFINITION: Final = ConfigDefinition("broker", BROKER_ROWS)
+BROKER_DEFINITION: Final = ConfigDefinition(
+    "broker", BROKER_ROWS, listing="broker-stub --list-options"
+)

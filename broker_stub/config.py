@@ -179,7 +179,11 @@ def _checked(definition: ConfigDefinition, configs: Mapping[str, str | None]) ->
     for name, text in configs.items():
         row = definition.keys.get(name)
         if row is None:
-            raise InvalidConfigurationError(f"unknown {definition.owner} config name: {name}")
+            near = definition.nearest(name)
+            raise InvalidConfigurationError(
+                f"unknown {definition.owner} config name: {name}"
+                + (f"; did you mean {near}?" if near else "")
+            )
         if text is None:
             raise InvalidConfigurationError(f"null value for {definition.owner} config: {name}")
         try:

@@ -20,7 +20,7 @@ DEFAULT_NAME: Final = "PLAINTEXT"
 DEFAULT_HOST: Final = "127.0.0.1"
 
 _SYNTAX: Final = r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?P<port>\d+)"
-_PORT_MAX: Final = 65535
+PORT_MAX: Final = 65535
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 # In the order of Kafka's numbers for them.
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -73,6 +73,12 @@ def configured_listeners(
     made = [one._replace(advertised=advertised.get(one.name)) for one in served]
     for one in made:
         if one.endpoint.host in _EVERYWHERE:
+            if config[LISTENERS] is None and one.advertised is None:
+                raise KafkaConfigurationError(
+                    f"clients can't connect to {host}: name an address for them, as in"
+                    f" {_ADVERTISED}={one.name}://kafka.test:{port}",
+                    key=_ADVERTISED,
+                )
             raise _refused(
                 LISTENERS if one.advertised is None else _ADVERTISED,
                 f"{one.name}://{one.endpoint.host}:{one.endpoint.port}",
@@ -91,8 +97,10 @@ def _parsed(option: str, texts: Sequence[str]) -> list[Listener]:
     listeners: dict[str, Listener] = {}
     for text in texts:
         found = re.fullmatch(_SYNTAX, text)
-        if found is None or int(found["port"]) > _PORT_MAX:
-            raise _refused(option, text, "it must be of the form NAME://host:port")
+        if found is None or int(found["port"]) > PORT_MAX:
+            raise _refused(
+                option, text, f"it must be of the form NAME://host:port, port 0 to {PORT_MAX}"
+            )
         name = found["name"].upper()
         if name in listeners:
             raise _refused(option, ",".join(texts), f"{name} is in it twice")

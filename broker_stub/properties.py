@@ -25,7 +25,9 @@ def read_properties(path: Path) -> dict[str, str]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise KafkaConfigurationError(f"can't read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise KafkaConfigurationError(f"can't read {path}: {error}") from error
     options: dict[str, str] = {}
     for number, line in _logical_lines(text):

@@ -46,7 +46,7 @@ class LogDir:
         except BlockingIOError as error:
             raise KafkaStorageError(f"{path} is in use: another broker has locked it") from error
         except OSError as error:
-            raise KafkaStorageError(f"cannot use {path}: {error}") from error
+            raise KafkaStorageError(f"cannot use {path}: {error.strerror}") from error
 
     def file(self, name: str) -> str:
         """The path of a file in the folder's root."""

@@ -259,9 +259,14 @@ class Faults:
 
 
 def _error(error: Error) -> BrokerResponseError:
-    if isinstance(error, int):
-        error = for_code(error)
-    made = error() if isinstance(error, type) else error
+    made: object = for_code(error)() if isinstance(error, int) else error
+    if isinstance(made, type) and issubclass(made, BrokerResponseError):
+        made = made()
+    if not isinstance(made, BrokerResponseError):
+        raise TypeError(
+            f"{error!r} is nothing that a broker answers: give an error that has a wire code, as"
+            " NotLeaderOrFollowerError has, or the code"
+        )
     if made.code == 0:
         raise ValueError("code 0 is no error")
     return made

@@ -120,6 +120,8 @@ class ConfigDefinition:
         keys: Iterable[ConfigKey],
         refused: Iterable[RefusedKey] = (),
         elsewhere: Mapping[str, str] = MappingProxyType({}),
+        *,
+        listing: str = "docs/configuration.md",
     ) -> None:
         """Make the tables.
 
@@ -128,8 +130,10 @@ class ConfigDefinition:
             keys: the options.
             refused: those of peers that are not supported.
             elsewhere: options by the names that librdkafka has for them, to suggest ours.
+            listing: where people find all of them.
         """
         self.owner = owner
+        self.listing = listing
         self.elsewhere = elsewhere
         self.keys: dict[str, ConfigKey] = {}
         self.refused: dict[str, RefusedKey] = {}
@@ -197,16 +201,21 @@ class ConfigDefinition:
                 f"{self.owner} option {option!r} is not supported: {row.reason}", key=name
             )
 
-    def _suggestion(self, option: str) -> str:
+    def nearest(self, option: str) -> str | None:
+        """The option that somebody may have meant."""
         import difflib  # only an error needs it
 
         known = self.elsewhere.get(dotted(option))
         near = (
             [known] if known else difflib.get_close_matches(dotted(option), self._by_spelling, n=1)
         )
-        if not near:
-            return "; docs/configuration.md lists all"
-        return f"; did you mean {near[0] if '.' in option else near[0].replace('.', '_')!r}?"
+        return near[0] if near else None
+
+    def _suggestion(self, option: str) -> str:
+        near = self.nearest(option)
+        if near is None:
+            return f"; {self.listing} lists all"
+        return f"; did you mean {near if '.' in option else near.replace('.', '_')!r}?"
 
 
 def contradiction(config: Config, first: str, second: str, reason: str) -> KafkaConfigurationError:
@@ -240,7 +249,9 @@ def between(low: float, high: float) -> Rule:
 
 def one_of(*choices: object) -> Rule:
     """One of the choices."""
-    return Rule("one of " + ", ".join(map(str, choices)), lambda value: value in choices)
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in choices]
+    text = f"one of {', '.join(texts)}" if len(texts) > 1 else f"here only {texts[0]}"
+    return Rule(text, lambda value: value in choices)
 
 
 def not_empty() -> Rule:

@@ -130,6 +130,23 @@ def test_a_wrong_value_is_refused_by_name():
         Broker(config={"num.partitions": 0})
 
 
+@pytest.mark.parametrize("port", [-1, 70_000, "9092"])
+def test_a_port_that_is_none_is_refused(port):
+    with pytest.raises(KafkaConfigurationError, match="is no port: 0 to 65535 are"):
+        Broker(port=port)
+
+
+def test_options_of_a_topic_have_their_types_in_python():
+    options = {"cleanup.policy": ["compact", "delete"], "preallocate": False, "retention.ms": 1000}
+    with Broker() as broker:
+        broker.create_topic("orders", config=options)
+        assert broker.call(lambda node: node.image.topic_config("orders")) == {
+            "cleanup.policy": "compact,delete",
+            "preallocate": "false",
+            "retention.ms": "1000",
+        }
+
+
 def test_topics_are_created_from_any_thread_and_errors_are_raised():
     with Broker() as broker:
         broker.create_topic("orders", partitions=3, config={"retention.ms": 1000})

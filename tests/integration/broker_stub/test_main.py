@@ -83,12 +83,14 @@ def test_an_option_without_a_value_is_told(tmp_path):
     [
         (["--port=70000"], "is no port"),
         (["--config", "num.partitions=many"], "an integer, at least 1"),
+        (["--config", "nothing.of=kind"], "broker-stub --list-options lists all"),
         (["--config", "listeners=9092"], "NAME://host:port"),
-        (["--host=0.0.0.0"], "name one in advertised.listeners"),
+        (["--host=0.0.0.0"], "name an address for them, as in advertised.listeners=PLAINTEXT://"),
         (["--host=nowhere.invalid"], "can't listen on port"),
         (["--host=127.0.0.1", "--config", "listeners=PLAINTEXT://:0"], "either a host and a port"),
         (["--data-dir=x", "--config", "log.dirs=y"], "either a data folder or log.dirs"),
-        (["--properties=/nowhere"], "can't read /nowhere"),
+        (["--properties=/nowhere"], "can't read /nowhere: No such file or directory\n"),
+        (["--data-dir=/dev/null"], "cannot use /dev/null: File exists\n"),
     ],
 )
 def test_what_can_not_be_is_told_in_words(arguments, told):

@@ -104,6 +104,12 @@ def test_a_topic_may_not_set_what_is_unknown_or_not_so():
     for wrong in ({"no.such": "1"}, {"preallocate": "true"}, {"retention.ms": None}):
         with pytest.raises(InvalidConfigurationError):
             config.check_topic(wrong)
+    with pytest.raises(
+        InvalidConfigurationError, match=r"did you mean retention\.ms"
+    ):
+        config.check_topic({"retention.mss": "1"})
+    with pytest.raises(InvalidConfigurationError, match="true or false, here only false"):
+        config.check_topic({"preallocate": "true"})
     as_it_is = {"preallocate": "false", "unclean.leader.election.enable": "false"}
     assert config.check_topic(as_it_is) == as_it_is
 

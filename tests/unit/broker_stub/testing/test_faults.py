@@ -11,6 +11,7 @@ from broker_stub.testing import Always, Next, Nth, Randomly
 from broker_stub.testing.faults import Faults
 from pyclient.errors import (
     InvalidTopicError,
+    KafkaTimeoutError,
     LeaderNotAvailableError,
     NoError,
     NotLeaderOrFollowerError,
@@ -234,6 +235,8 @@ def test_a_fault_that_could_never_be_applied_is_refused_at_once():
         lambda f: f.fail_next(CreateTopicsRequest, error, topic="orders", partition=0)
     )
     assert "topics" in refused(lambda f: f.fail_next(ProduceRequest, error, topics=["orders"]))
+    for wrong in ("NotLeaderOrFollowerError", KafkaTimeoutError, None):
+        assert "wire code" in refused(lambda f, e=wrong: f.fail_next(ProduceRequest, e))
     assert "no error" in refused(lambda f: f.fail_next(ProduceRequest, NoError))
     assert "early" in refused(lambda f: f.delay(ProduceRequest, -1))
     assert "byte 0" in refused(lambda f: f.cut(ProduceRequest, -1))
