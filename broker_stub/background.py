@@ -20,14 +20,6 @@ class Background(Protocol):
         """
 
 
-class InlineBackground:
-    """Does the work at once: for tests and simulation, where nobody minds the wait."""
-
-    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """Run both before returning."""
-        done(run(work))
-
-
 def run(work: Callable[[], None]) -> Exception | None:
     """Do the work; return what it raised. A failure belongs to whoever submitted it."""
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from broker_stub.handlers._errors import message_of
 from broker_stub.metadata.config_changes import ConfigChange, Configs, ConfigView
 from pyclient.error_codes import BrokerResponseError, InvalidRequestError
 
@@ -29,6 +30,15 @@ class Outcome(NamedTuple):
     resource_type: int
     resource_name: str
     error: BrokerResponseError | None
+
+    def fields(self) -> dict[str, Any]:
+        """Those of its part of either response."""
+        return {
+            "error_code": 0 if self.error is None else self.error.code,
+            "error_message": None if self.error is None else message_of(self.error),
+            "resource_type": self.resource_type,
+            "resource_name": self.resource_name,
+        }
 
 
 def alter(

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._config_alterations import Outcome, alter
-from broker_stub.handlers._errors import message_of
 from broker_stub.metadata.config_changes import Configs, ConfigView, replace_with
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
@@ -40,7 +39,11 @@ def handle(
         return replace_with([(one.name, one.value) for one in resource.configs])
 
     def altered(outcomes: list[Outcome]) -> None:
-        parked.answer(AlterConfigsResponse(responses=[_response(one) for one in outcomes]))
+        parked.answer(
+            AlterConfigsResponse(
+                responses=[AlterConfigsResourceResponse(**one.fields()) for one in outcomes]
+            )
+        )
 
     alter(node, request.resources, wanted, altered, validate_only=request.validate_only)
     return parked
@@ -50,17 +53,9 @@ def refuse(request: AlterConfigsRequest, error: BrokerResponseError) -> AlterCon
     """Fail every resource."""
     return AlterConfigsResponse(
         responses=[
-            _response(Outcome(one.resource_type, one.resource_name, error))
+            AlterConfigsResourceResponse(
+                **Outcome(one.resource_type, one.resource_name, error).fields()
+            )
             for one in request.resources
         ]
-    )
-
-
-def _response(outcome: Outcome) -> AlterConfigsResourceResponse:
-    resource_type, resource_name, error = outcome
-    return AlterConfigsResourceResponse(
-        error_code=0 if error is None else error.code,
-        error_message=None if error is None else message_of(error),
-        resource_type=resource_type,
-        resource_name=resource_name,
     )

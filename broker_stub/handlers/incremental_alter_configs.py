@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._config_alterations import Outcome, alter
-from broker_stub.handlers._errors import message_of
 from broker_stub.metadata.config_changes import ConfigOperation, Configs, ConfigView, carry_out
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
@@ -44,7 +43,9 @@ def handle(
 
     def altered(outcomes: list[Outcome]) -> None:
         parked.answer(
-            IncrementalAlterConfigsResponse(responses=[_response(one) for one in outcomes])
+            IncrementalAlterConfigsResponse(
+                responses=[AlterConfigsResourceResponse(**one.fields()) for one in outcomes]
+            )
         )
 
     alter(node, request.resources, wanted, altered, validate_only=request.validate_only)
@@ -57,17 +58,9 @@ def refuse(
     """Fail every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
-            _response(Outcome(one.resource_type, one.resource_name, error))
+            AlterConfigsResourceResponse(
+                **Outcome(one.resource_type, one.resource_name, error).fields()
+            )
             for one in request.resources
         ]
-    )
-
-
-def _response(outcome: Outcome) -> AlterConfigsResourceResponse:
-    resource_type, resource_name, error = outcome
-    return AlterConfigsResourceResponse(
-        error_code=0 if error is None else error.code,
-        error_message=None if error is None else message_of(error),
-        resource_type=resource_type,
-        resource_name=resource_name,
     )

@@ -7,7 +7,7 @@ The rows are the topic-level table that the broker's configuration and DescribeC
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from pyclient.config.definition import ConfigDefinition, ConfigKey, Rule, at_least, between, one_of
+from pyclient.config.definition import ConfigKey, Rule, at_least, between, one_of
 
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
@@ -151,8 +151,6 @@ TOPIC_KEYS: Final = (
         "How much later than its first batch a segment's records may be before it is closed.",
     ),
 )
-
-TOPIC_CONFIG: Final = ConfigDefinition("topic", TOPIC_KEYS)
 
 SERVER_SYNONYMS: Final = {
     "cleanup.policy": "log.cleanup.policy",

@@ -220,10 +220,6 @@ class Segment(SegmentReader):
         for path in (self.log_path, *(index.path for index in indexes)):
             self._files.forget(path)
 
-    def paths(self) -> list[str]:
-        """The files there are of it."""
-        return [path for suffix in SEGMENT_SUFFIXES if os.path.exists(path := self._path(suffix))]
-
     def rename(self, ending: str) -> list[str]:
         """Give the files another ending; where they are then."""
         self.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from broker_stub.background import InlineBackground
+from broker_stub.background import run
 from broker_stub.config import BrokerConfig
 from broker_stub.handlers import SERVED
 from broker_stub.metadata.image import Endpoint
@@ -27,6 +28,14 @@ from pyclient.protocol.schema import Message
 from pyclient.records.builder import BatchBuilder
 
 HOST, PORT = "127.0.0.1", 9092
+
+
+class InlineBackground:
+    """Does the node's blocking work at once: nobody minds the wait here."""
+
+    def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """Run both before returning."""
+        done(run(work))
 
 
 class NodeHarness:

@@ -5,11 +5,13 @@ import pytest
 from broker_stub.log.log_config import (
     DEFAULT_LOG_CONFIG,
     SERVER_SYNONYMS,
-    TOPIC_CONFIG,
     TOPIC_KEYS,
     LogConfig,
 )
+from pyclient.config.definition import ConfigDefinition
 from pyclient.errors import KafkaConfigurationError
+
+DEFINITION = ConfigDefinition("topic", TOPIC_KEYS)
 
 
 def test_defaults_are_kafkas():
@@ -27,7 +29,7 @@ def test_every_row_has_a_field_and_a_name_for_the_broker():
 
 
 def test_text_of_a_properties_file_becomes_typed_values():
-    parsed = TOPIC_CONFIG.parse({"cleanup.policy": "compact, delete", "segment.bytes": "2000"})
+    parsed = DEFINITION.parse({"cleanup.policy": "compact, delete", "segment.bytes": "2000"})
     settings = LogConfig.from_values(parsed)
     assert settings.cleanup_policy == {"compact", "delete"}
     assert settings.segment_bytes == 2000
@@ -47,4 +49,4 @@ def test_text_of_a_properties_file_becomes_typed_values():
 )
 def test_values_that_are_not_allowed_are_refused(name, value):
     with pytest.raises(KafkaConfigurationError, match=name):
-        TOPIC_CONFIG.parse({name: value})
+        DEFINITION.parse({name: value})
