@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from broker_stub import Broker
 from broker_stub.log import log_manager, recovery
 from broker_stub.log.compaction import Compaction
+from broker_stub.log.segment_indexes import SegmentIndexes
+from broker_stub.node import Node
 from pyclient.clock import ManualClock
 from pyclient.protocol.messages.create_topics import (
     CreatableTopic,
@@ -66,6 +69,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     made.watch("compaction", Compaction, "run")
     made.watch("recovery", log_manager, "load_log")
     made.watch("recovery", recovery, "valid_batch")
+    made.watch("making of an index", SegmentIndexes, "take_place_of")
     return made
 
 
@@ -111,3 +115,25 @@ def test_nothing_that_may_block_runs_on_the_serving_thread(threads):
         serving_again = broker.call(lambda node: threading.get_ident())
     assert threads.those_on(serving) == set()
     assert threads.those_on(serving_again) == set()
+
+
+def test_an_index_that_a_read_finds_damaged_is_made_anew_elsewhere(threads):
+    with Broker() as broker:
+        with RawClient(broker.port) as client:
+            create(client, "orders", index_interval_bytes="1")
+            produce(client, "orders", 10)
+        broker.restart()
+        assert broker.data_dir is not None
+        index = broker.data_dir / "orders-0" / f"{0:020d}.index"
+        with index.open("r+b") as file:
+            file.write(b"\xff" * index.stat().st_size)
+        serving = broker.call(lambda node: threading.get_ident())
+        for offset in range(10):
+            assert broker.call(partial(read_end, offset=offset)) == offset + 1
+        threads.wait_for("making of an index")
+    assert threads.those_on(serving) == set()
+
+
+def read_end(node: Node, offset: int) -> int:
+    """Where a read of one batch ends."""
+    return node.replicas.partition("orders", 0).log.read(offset, 1).next_offset
