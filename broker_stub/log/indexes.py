@@ -32,9 +32,13 @@ class SparseIndex(IndexFile):
         """Over a file of `stored_bytes`, which may grow to `max_bytes`."""
         super().__init__(path, files, stored_bytes=stored_bytes)
         self.base_offset = base_offset
-        self._entry_max = max_bytes // self.ENTRY.size
+        self.limit(max_bytes)
         self._last: Entry | None = None  # the newest entry, once it was asked for
         self.is_damaged = False
+
+    def limit(self, max_bytes: int) -> None:
+        """Let the file grow to so many bytes."""
+        self._entry_max = max_bytes // self.ENTRY.size
 
     def entries(self) -> list[Entry]:
         """All entries as they are stored: offsets are relative to the base offset."""

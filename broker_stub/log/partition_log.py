@@ -139,7 +139,10 @@ class PartitionLog(LogState):
 
     def update_config(self, config: LogConfig) -> None:
         """Go by other values from now on."""
-        self.config = config
+        with self._lock:
+            self.config = config
+            for segment in self._segments:
+                segment.update_config(config)
 
     # Appending
 

@@ -182,6 +182,11 @@ class Segment(SegmentReader):
 
     # The indexes
 
+    def update_config(self, config: LogConfig) -> None:
+        """Go by other values from now on: those of the topic, once they are known."""
+        self._config = config
+        self._indexes.update_config(config)
+
     def new_indexes(self, ending: str) -> SegmentIndexes:
         """Empty indexes for this segment, with names of their own; see `use_indexes`."""
         return SegmentIndexes(

@@ -23,13 +23,14 @@ class SegmentIndexes:
         max_timestamp: the latest timestamp, and the last offset of the first batch that has it;
             None where no batch was noted since the files were opened.
         are_rebuilt: whether these took the place of damaged ones.
+        interval_bytes: how many bytes of batches lie between two entries, and one batch more.
     """
 
     __slots__ = (
         "_bytes_since_entry",
         "_files",
-        "_interval_bytes",
         "are_rebuilt",
+        "interval_bytes",
         "max_timestamp",
         "offset_index",
         "time_index",
@@ -67,7 +68,7 @@ class SegmentIndexes:
         self.max_timestamp = (NO_TIMESTAMP, base_offset) if is_empty else None
         self.are_rebuilt = False
         self._files = files
-        self._interval_bytes = config.index_interval_bytes
+        self.interval_bytes = config.index_interval_bytes
         self._bytes_since_entry = 0
 
     @property
@@ -80,12 +81,18 @@ class SegmentIndexes:
         """Whether one of them is known not to fit the segment."""
         return self.offset_index.is_damaged or self.time_index.is_damaged
 
+    def update_config(self, config: LogConfig) -> None:
+        """Go by other values from the next entry on."""
+        self.interval_bytes = config.index_interval_bytes
+        self.offset_index.limit(config.segment_index_bytes)
+        self.time_index.limit(config.segment_index_bytes)
+
     def note_batch(self, position: int, place: BatchPlace) -> None:
         """Account for a batch at `position`: its times, and entries if they are due."""
         assert self.max_timestamp is not None  # looked up before the first batch is added
         if place.max_timestamp > self.max_timestamp[0]:
             self.max_timestamp = (place.max_timestamp, place.last_offset)
-        if self._bytes_since_entry > self._interval_bytes:
+        if self._bytes_since_entry > self.interval_bytes:
             self.offset_index.append(place.last_offset, position)
             self.time_index.maybe_append(*self.max_timestamp)
             self._bytes_since_entry = 0

@@ -142,11 +142,14 @@ class SegmentReader:
             KafkaStorageError: the way there is too long until the index is made anew; ask again.
         """
         walk = self._walk_by_index(lambda: self.offset_index.lookup(offset))
+        start = 0
         for count, (position, header) in enumerate(walk):
             if header.last_offset >= offset:
                 return position, header
-            if count == _SCANNED_BATCHES_MAX and self._lacks_entries():
-                raise self._not_indexed_yet()
+            if count == 0:
+                start = position
+            elif count >= _SCANNED_BATCHES_MAX:
+                self._check_way(position - start)
         return None
 
     def whole_batches(self, start: int, max_bytes: int, limit: int) -> tuple[int, int]:
@@ -178,9 +181,12 @@ class SegmentReader:
             KafkaStorageError: the way there is too long until the index is made anew; ask again.
         """
         walk = self._walk_by_index(lambda: self.offset_index.lookup_position(position))
+        start = 0
         for count, (at, header) in enumerate(walk):
-            if at < position and count >= _SCANNED_BATCHES_MAX and self._lacks_entries():
-                raise self._not_indexed_yet()
+            if count == 0:
+                start = at
+            elif count >= _SCANNED_BATCHES_MAX and at < position:
+                self._check_way(at - start)
             yield at, header
 
     def walk_since(self, timestamp_ms: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -263,14 +269,20 @@ class SegmentReader:
             self.note_batch(position, header)
         self._indexes.seal()
 
-    def _lacks_entries(self) -> bool:
-        """Whether the way to a batch was long for want of index entries, which will come."""
-        if self.on_damaged is None or (
-            self._indexes.are_rebuilt and not self.offset_index.is_damaged
+    def _check_way(self, walked: int) -> None:
+        """After many batches that only lie on the way: was there no index entry to skip them by?
+
+        Raises:
+            KafkaStorageError: none of those there should be; they will come.
+        """
+        if self.on_damaged is None:
+            return
+        if not self.offset_index.is_damaged and (
+            walked <= self._indexes.interval_bytes or self._indexes.are_rebuilt
         ):
-            return False  # `index.interval.bytes` wants it so
+            return
         self._found_damaged(self.offset_index)
-        return True
+        raise self._not_indexed_yet()
 
     def _not_indexed_yet(self) -> KafkaStorageError:
         return KafkaStorageError(f"{self.log_path} can't be searched until its index is made anew")

@@ -18,6 +18,7 @@ from tests.support.logs import (
     NOW_MS,
     append,
     batch,
+    config,
     idempotent_batch,
     open_manager,
     read_batches,
@@ -154,12 +155,32 @@ def test_sparse_entries_by_configuration_are_believed_once_they_are_made_anew(
 ):
     monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
     manager = open_manager(tmp_path, index_interval_bytes=1 << 20)
-    log = write(manager)
+    write(manager)
+    manager.close()
+    manager = open_manager(tmp_path, **EVERY_SECOND)
+    log = manager.get("orders", 0)
+    assert log is not None
     with pytest.raises(KafkaStorageError, match="until its index is made anew"):
         log.read(COUNT - 1, 1000)
+    log.update_config(config(index_interval_bytes=1 << 20))
     finish(manager)
     assert read_values(log, COUNT - 1) == {COUNT - 1: VALUES[COUNT - 1]}
     assert manager.run_due() > 0  # nothing more to be made
+    manager.close()
+
+
+def test_entries_are_as_far_apart_as_the_topic_wants(tmp_path, monkeypatch):
+    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    manager = open_manager(tmp_path)
+    log = write(manager)
+    assert read_values(log, COUNT - 1) == {COUNT - 1: VALUES[COUNT - 1]}
+    manager.close()
+    manager = open_manager(tmp_path)  # which knows no topic, and so not what it wants
+    log = write(manager)
+    assert len(log.segments[-1].offset_index) == 0
+    log.update_config(config(**EVERY_SECOND))
+    write(manager)
+    assert len(log.segments[-1].offset_index) > COUNT // 4
     manager.close()
 
 
