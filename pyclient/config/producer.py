@@ -196,6 +196,13 @@ DEFINITION = ConfigDefinition(
             aliases=("partitioner.class",),
         ),
         ConfigKey(
+            "partitioner.ignore.keys",
+            bool,
+            False,
+            None,
+            "Spread records with a key as those without one: equal keys then go anywhere.",
+        ),
+        ConfigKey(
             "interceptor.classes",
             list,
             None,
@@ -228,7 +235,6 @@ DEFINITION = ConfigDefinition(
             "max.block.ms and delivery.timeout.ms bound the calls without a timeout",
             (60_000,),
         ),
-        RefusedKey("partitioner.ignore.keys", _PARTITIONING, (False,)),
         RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
         RefusedKey("partitioner.availability.timeout.ms", _PARTITIONING, (0,)),
         RefusedKey(
@@ -255,7 +261,11 @@ def parse(options: Mapping[str, object]) -> Config:
     Raises:
         KafkaConfigurationError: an option is wrong by itself, or contradicts another.
     """
-    return _delivery_timeout(_idempotence(_batch_max_size(DEFINITION.parse(options))))
+    config = DEFINITION.parse(options)
+    if config["partitioner.ignore.keys"] and config["partitioner"] is not None:
+        reason = "a partitioner of your own decides what it does with keys"
+        raise contradiction(config, "partitioner.ignore.keys", "partitioner", reason)
+    return _delivery_timeout(_idempotence(_batch_max_size(config)))
 
 
 def _batch_max_size(config: Config) -> Config:

@@ -39,13 +39,14 @@ class RecordIntake:
     """Takes records in, for one producer.
 
     Attributes:
-        is_plain: keys and values are bytes already, and the default partitioner chooses.
+        is_plain: keys and values are bytes already, and the default rules choose a partition.
     """
 
     def __init__(self, config: Config, core: ProducerCore) -> None:
         self._serialize_key = serializer(config["key.serializer"])
         self._serialize_value = serializer(config["value.serializer"])
         self._partitioner = custom_partitioner(config["partitioner"])
+        self._ignores_keys: bool = config["partitioner.ignore.keys"]
         self._max_block_ms: int = config["max.block.ms"]
         self._core = core
         self._clock = core.engine.clock
@@ -54,6 +55,7 @@ class RecordIntake:
             self._serialize_key is None
             and self._serialize_value is None
             and self._partitioner is None
+            and not self._ignores_keys
         )
 
     def send(
@@ -96,7 +98,7 @@ class RecordIntake:
                     if partition is None:
                         raise ValueError(f"the partitioner chose no partition of topic {topic!r}")
                     partition = self._checked_partition(queues, partition)
-                elif key_bytes is not None:
+                elif key_bytes is not None and not self._ignores_keys:
                     hashed = _twin.murmur2(key_bytes) & 0x7FFF_FFFF
                     partition = hashed % queues.partition_count
             else:

@@ -135,6 +135,11 @@ def test_a_partitioner_is_a_callable_or_has_a_partition_method() -> None:
         parse({"partitioner": "round-robin"})
 
 
+def test_a_partitioner_of_the_programs_own_does_as_it_likes_with_keys() -> None:
+    with pytest.raises(KafkaConfigurationError, match=r"ignore.keys=True contradicts partitioner="):
+        parse({"partitioner": max, "partitioner.ignore.keys": "true"})
+
+
 @pytest.mark.parametrize("option", ["transactional_id", "transactional.id"])
 def test_transactions_are_refused_by_name(option: str) -> None:
     with pytest.raises(KafkaConfigurationError, match="transactions are not there yet"):

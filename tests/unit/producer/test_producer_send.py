@@ -90,6 +90,16 @@ class TestSend:
         producer = new_producer(partitioner=lambda key, everything, available: everything[-1])
         assert producer.send("orders", b"v", key=b"k").get(5).partition == 1
 
+    def test_keys_can_be_ignored(self, log, new_producer):
+        producer = new_producer(partitioner_ignore_keys=True)
+        futures = [producer.send("orders", b"v", key=b"%d" % number) for number in range(10)]
+        futures += producer.send_many("orders", [b"v"] * 10, keys=[b"%d" % n for n in range(10)])
+        producer.flush()
+        assert len({future.get(0).partition for future in futures}) == 1
+        assert {
+            record.key for records in log.partitions.values() for record in records.records
+        } == {b"%d" % number for number in range(10)}
+
     def test_records_without_a_key_share_a_batch(self, log, producer):
         for number in range(10):
             producer.send("orders", b"%d" % number)
