@@ -8,11 +8,14 @@ guards the queue and the flags; no task runs under it.
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
+from typing import Final
 
 from broker_stub import diagnostics
 from broker_stub.log.log_manager import LogManager
 
 Task = Callable[[], None]
+
+_PAUSE_AFTER_FAILURE_MS: Final = 1000.0
 
 
 class BackgroundThread:
@@ -51,7 +54,7 @@ class BackgroundThread:
         self._thread.join()
 
     def _run(self) -> None:
-        wait_ms = self._manager.run_due()
+        wait_ms = self._keep_house()
         while True:
             with self._changed:
                 if not (self._tasks or self._woken or self._stopping):
@@ -62,7 +65,14 @@ class BackgroundThread:
                     return
             for task in tasks:
                 _attempt(task)
-            wait_ms = self._manager.run_due()
+            wait_ms = self._keep_house()
+
+    def _keep_house(self) -> float:
+        try:
+            return self._manager.run_due()
+        except Exception:  # noqa: BLE001  acks may wait for this thread: it must go on
+            diagnostics.exception("the logs' housekeeping failed")
+            return _PAUSE_AFTER_FAILURE_MS
 
 
 def _attempt(task: Task) -> None:

@@ -115,8 +115,8 @@ class Housekeeping:
         pause_ms = max(interval_ms, _PAUSE_MS_MIN)
 
         def run() -> None:
+            self._timers.after(pause_ms, run)  # first: whatever happens, there is a next time
             self._attempt(work)
-            self._timers.after(pause_ms, run)
 
         self._timers.after(pause_ms, run)
 

@@ -52,3 +52,31 @@ def test_a_moved_clock_is_looked_at_when_woken(tmp_path):
     background.stop()
     assert log.log_start_offset == 1
     manager.close()
+
+
+def test_housekeeping_that_fails_is_told_and_done_again(tmp_path, monkeypatch, caplog):
+    clock = ManualClock(NOW_MS)
+    manager = open_manager(tmp_path, clock=clock, settings={"checkpoint_interval_ms": 1000})
+    failed, done = threading.Event(), threading.Event()
+
+    def write(folders, logs):
+        if failed.is_set():
+            done.set()
+            return
+        failed.set()
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(manager._housekeeping._checkpoints, "write", write)
+    background = BackgroundThread(manager)
+    background.start()
+    clock.on_advance(background.wake)
+    clock.advance(1000)
+    assert failed.wait(30)
+    flushed = threading.Event()
+    background.submit(flushed.set)
+    assert flushed.wait(30)
+    clock.advance(1000)
+    assert done.wait(30)
+    background.stop()
+    assert "housekeeping failed" in caplog.text
+    manager.abandon()
