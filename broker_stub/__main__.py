@@ -1,6 +1,6 @@
 """`broker-stub`, or `python -m broker_stub`: the broker as a server of its own.
 
-One line on standard output once it serves; SIGTERM or SIGINT stop it cleanly.
+One line on standard output once it serves; SIGTERM, SIGINT or SIGHUP stop it cleanly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyclient.errors import BrokerResponseError, KafkaError
 
 _DEFAULT_PORT = 9092
 _FILES_WANTED = 1 << 16  # where the system has no bound of its own
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 _DESCRIPTION = """\
 A one-node Kafka broker: real storage in Kafka's own format, any Kafka client.
@@ -51,9 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.list_options:
         print(_listed_options())
         return 0
+    stop_signals = set(_STOP_SIGNALS)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        stop_signals.remove(signal.SIGHUP)  # nohup: it is to outlive its terminal
     # Held back before any thread starts, so that no thread but this one gets them, and only
     # where it waits for them.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     _allow_open_files()
     try:
         broker = _broker(parsed)
@@ -62,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"broker_stub: {_reason(error)}", file=sys.stderr)
         return 1
     print(f"broker_stub listening on {', '.join(broker.listeners.values())}", flush=True)
-    signal.sigwait(_STOP_SIGNALS)
+    signal.sigwait(stop_signals)
     # A second one, while the broker stops, ends it the hard way.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
     try:
         broker.stop()
     except KafkaError as error:

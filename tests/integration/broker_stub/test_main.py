@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,12 +28,19 @@ def partitions_of(port: int, topic: str) -> int:
         return len(client.ask(request, 9).topics[0].partitions)
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_it_cleanly(tmp_path, stop):
     with ServerProcess("--data-dir", tmp_path) as server:
         assert partitions_of(server.port, "orders") == 1
         assert server.signal(stop) == 0
     assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_broker_that_is_to_outlive_its_terminal_does():
+    with ServerProcess(wrapper=["nohup"]) as server:
+        os.kill(server.pid, signal.SIGHUP)
+        assert partitions_of(server.port, "orders") == 1
+        assert server.signal(signal.SIGTERM) == 0
 
 
 def test_what_was_kept_is_there_again_after_kill_9(tmp_path):
