@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from pyclient.admin.cluster import ClusterCalls
 from pyclient.admin.config_changes import ConfigCalls
@@ -16,9 +16,6 @@ from pyclient.admin.requests import AdminRequests
 from pyclient.admin.topics import TopicCalls
 from pyclient.config import admin as admin_config
 from pyclient.net.engine import Engine
-
-if TYPE_CHECKING:
-    from pyclient.net.environment import Environment
 
 _CLOSE_TIMEOUT_MS: Final = 5_000
 _client_ids = itertools.count(1)
@@ -40,11 +37,13 @@ class KafkaAdminClient(
     The options are kafka-python's and Java's: see docs/configuration.md.
     """
 
-    def __init__(self, *, environment: Environment | None = None, **options: Any) -> None:
+    # Any: a type checker would hold the values of `**{"client.id": "office"}` against it.
+    def __init__(self, *, environment: Any = None, **options: Any) -> None:
         """Connect to the cluster.
 
         Args:
-            environment: another world for the client to live in, for tests and simulation.
+            environment: an `Environment`: another world for the client to live in, for tests and
+                simulation.
             options: as in `request_timeout_ms=20_000`.
 
         Raises:

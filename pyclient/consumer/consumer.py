@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyclient.consumer.pending import Pending
-    from pyclient.net.environment import Environment
     from pyclient.records.record import ConsumerRecord
 
 _client_ids = itertools.count(1)
@@ -52,14 +51,14 @@ class KafkaConsumer(ClusterQueries):
     IllegalStateError: the consumer is closed, in a forked child, or in use by another thread.
     """
 
-    def __init__(
-        self, *topics: str, environment: Environment | None = None, **configs: Any
-    ) -> None:
+    # Any: a type checker would hold the values of `**{"group.id": "kitchen"}` against it.
+    def __init__(self, *topics: str, environment: Any = None, **configs: Any) -> None:
         """Connect to the cluster, and subscribe to the topics, if any.
 
         Args:
             topics: what to read; or use `subscribe` or `assign` later.
-            environment: another world for the client to live in, for tests and simulation.
+            environment: an `Environment`: another world for the client to live in, for tests and
+                simulation.
             configs: options, as in `group_id="kitchen"` or `**{"group.id": "kitchen"}`.
 
         Raises:
