@@ -8,6 +8,7 @@ of the old ones, under the lock. Background thread.
 
 import contextlib
 import os
+from collections.abc import Iterable
 from typing import Final
 
 from broker_stub import diagnostics
@@ -31,19 +32,25 @@ def reindex(log: PartitionLog, segment: Segment) -> Work:
         KafkaStorageError, OSError: the disk refused; the segment is served as before.
     """
     indexes = segment.new_indexes(REBUILT_SUFFIX)
-    paths = (indexes.offset_index.path, indexes.time_index.path)
+    made = (indexes.offset_index.path, indexes.time_index.path)
+    noting = _Noting(segment, indexes)
     try:
-        noting = _Noting(segment, indexes)
         while True:
             yield from noting.run()
             indexes.spill()
             indexes.sync()
             if log.while_open(noting.finish) is not False:
-                return
-    finally:
-        for path in paths:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+                break
+    except Exception:  # not when a killed broker drops the work: it leaves what there is
+        _remove(made)
+        raise
+    _remove(made)  # if they have not got other names
+
+
+def _remove(paths: Iterable[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 class _Noting:
