@@ -5,8 +5,11 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from broker_stub.log import segment_reader
 from broker_stub.log.log_manager import LogManager
@@ -385,3 +388,49 @@ def test_a_retry_is_recognised_once_the_index_is_there(tmp_path, monkeypatch):
     finish(manager)
     assert append(again, idempotent_batch(COUNT - 3)).duplicate
     manager.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), bound=st.sampled_from([3, 4096]), is_restarted=st.booleans())
+def test_no_damage_to_indexes_ever_gives_a_wrong_answer(
+    tmp_path_factory, data, bound, is_restarted
+):
+    folder = tmp_path_factory.mktemp("logs")
+    values = {"index_interval_bytes": 100, "segment_bytes": 900}
+    manager = open_manager(folder, **values)
+    write(manager)
+    manager.close()
+    if not is_restarted:
+        manager = open_manager(folder, **values)
+    for path in sorted((folder / "orders-0").glob("*index")):
+        with path.open("r+b") as file:
+            content = bytearray(file.read())
+            for _ in range(data.draw(st.integers(0, 3)) if content else 0):
+                content[data.draw(st.integers(0, len(content) - 1))] = data.draw(
+                    st.integers(0, 255)
+                )
+            file.seek(0)
+            file.write(content)
+    if is_restarted:
+        manager = open_manager(folder, **values)
+    log = manager.get("orders", 0)
+    assert log is not None
+    refusals = []
+    with patch.object(segment_reader, "_SCANNED_BATCHES_MAX", bound):
+        for _ in range(5):
+            refusals.append(ask_everything(log))
+            finish(manager)
+    assert refusals[-1] == 0
+    manager.close()
+
+
+def ask_everything(log: PartitionLog) -> int:
+    """Every answer is right, or is to be asked for again; how many are."""
+    refusals = 0
+    for offset in range(COUNT):
+        try:
+            assert log.read(offset, 1).next_offset == offset + 1
+            assert log.lookup_timestamp(NOW_MS + offset) == (NOW_MS + offset, offset, 0)
+        except KafkaStorageError:
+            refusals += 1
+    return refusals
