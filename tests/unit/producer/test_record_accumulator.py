@@ -44,6 +44,26 @@ def test_a_batch_that_is_full_is_followed_by_another(twin):
     assert results[1] is not results[2]
 
 
+def test_memory_for_a_batch_that_another_thread_began_meanwhile_goes_back(twin, monkeypatch):
+    world = SenderWorld(batch_size=300)
+    allocate = world.pool.allocate
+
+    def allocate_late(size, timeout_ms):
+        buffer = allocate(size, timeout_ms)
+        monkeypatch.setattr(world.pool, "allocate", allocate)
+        others.append(world.send(b"first", 0))
+        return buffer
+
+    others = []
+    monkeypatch.setattr(world.pool, "allocate", allocate_late)
+    future = world.send(b"second", 0)
+    assert [one.batch_result for one in others] == [future.batch_result]
+    assert world.pool.available == world.pool.total - 300
+    world.settle()
+    assert world.values(0) == [b"first", b"second"]
+    world.check_memory()
+
+
 def test_a_record_larger_than_the_batch_size_gets_a_batch_of_its_own_size(twin):
     world = SenderWorld(batch_size=100, memory=1000)
     world.send(b"x" * 500, 0)
