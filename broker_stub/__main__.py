@@ -6,6 +6,7 @@ One line on standard output once it serves; SIGTERM, SIGINT or SIGHUP stop it cl
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import signal
 import sys
@@ -64,16 +65,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KafkaError, OSError) as error:
         print(f"broker_stub: {_reason(error)}", file=sys.stderr)
         return 1
-    print(f"broker_stub listening on {', '.join(broker.listeners.values())}", flush=True)
-    signal.sigwait(stop_signals)
+    exit_code = 0
+    try:
+        _announce(f"broker_stub listening on {', '.join(broker.listeners.values())}")
+    except OSError as error:
+        # Whoever waits for the line would wait for ever.
+        print(f"broker_stub: cannot say that it serves: {_reason(error)}", file=sys.stderr)
+        exit_code = 1
+    else:
+        signal.sigwait(stop_signals)
     # A second one, while the broker stops, ends it the hard way.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
     try:
         broker.stop()
     except KafkaError as error:
         print(f"broker_stub: {_reason(error)}; the next start recovers", file=sys.stderr)
-        return 1
-    return 0
+        exit_code = 1
+    return exit_code
+
+
+def _announce(line: str) -> None:
+    if sys.stdout is not None:  # as it is where the process was started without one
+        os.write(sys.stdout.fileno(), f"{line}\n".encode())  # not kept in a buffer, to fail later
 
 
 def _allow_open_files() -> None:

@@ -27,7 +27,12 @@ from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.node import Node
 from pyclient.clock import Clock, SystemClock
 from pyclient.entropy import Entropy
-from pyclient.errors import BrokerResponseError, IllegalStateError, KafkaConfigurationError
+from pyclient.errors import (
+    BrokerResponseError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaStorageError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +47,9 @@ Created: TypeAlias = PlannedTopic | BrokerResponseError
 class Broker:
     """A one-node Kafka broker in this process.
 
-    Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes; `kill`
-    and `restart` leave it. With a `ManualClock`, time passes when the test says so.
+    Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes, or the end
+    of the process; `kill` and `restart` leave it. With a `ManualClock`, time passes when the test
+    says so.
     """
 
     def __init__(
@@ -144,13 +150,20 @@ class Broker:
         """
         if self._run is not None:
             raise IllegalStateError("the broker runs already")
-        if not self._log_dirs and self._temporary is None:
+        is_new = not self._log_dirs and self._temporary is None
+        if is_new:
             self._temporary = self._make_temporary_folder()
         folders = self._log_dirs if self._temporary is None else [self._temporary]
-        self._run = BrokerRun(
-            self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
-        )
+        try:
+            self._run = BrokerRun(
+                self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
+            )
+        except BaseException:
+            if is_new:
+                self._remove_temporary_folder()
+            raise
         self._listeners = self._run.listeners
+        atexit.unregister(self.stop)  # of an earlier start that ended in a kill
         atexit.register(self.stop)
         return self
 
@@ -160,18 +173,17 @@ class Broker:
         Raises:
             KafkaStorageError: the disk refused; it is stopped, and the next start recovers.
         """
+        atexit.unregister(self.stop)
         try:
             self._end(BrokerRun.stop)
         finally:
-            if self._temporary is not None:
-                import shutil
-
-                shutil.rmtree(self._temporary, ignore_errors=True)
-                self._temporary = None
+            self._remove_temporary_folder()
 
     def kill(self) -> None:
         """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them."""
         self._end(BrokerRun.kill)
+        if self._temporary is None:
+            atexit.unregister(self.stop)  # nothing is left to be done
 
     def restart(self) -> None:
         """Stop cleanly if it runs, then start on the same port with the same data."""
@@ -236,15 +248,26 @@ class Broker:
     def _end(self, how: Callable[[BrokerRun], None]) -> None:
         run, self._run = self._run, None
         if run is not None:
-            atexit.unregister(self.stop)
             how(run)
 
     def _make_temporary_folder(self) -> str:
         # By hand: importing tempfile (or pathlib) takes longer than the rest of the start.
-        parent = os.environ.get("TMPDIR", "/tmp")
+        parent = os.environ.get("TMPDIR") or "/tmp"
         folder = os.path.join(parent, f"broker_stub-{self._entropy.random_bytes(8).hex()}")
-        os.mkdir(folder, mode=0o700)
+        try:
+            os.mkdir(folder, mode=0o700)
+        except OSError as error:
+            raise KafkaStorageError(
+                f"cannot make a temporary folder in {parent}: {error.strerror}"
+            ) from error
         return folder
+
+    def _remove_temporary_folder(self) -> None:
+        if self._temporary is not None:
+            import shutil
+
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
 
 
 def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -20,6 +23,7 @@ from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.records.batch import iter_batches
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.node_harness import batch, produce_request
+from tests.support.server_process import ROOT
 
 
 def produce(broker: Broker, *values: bytes) -> int:
@@ -76,6 +80,33 @@ def test_a_killed_broker_is_recovered_by_restart():
         assert not broker.running
         broker.restart()
         assert values_in(broker) == [b"a"]
+
+
+def test_a_start_that_fails_leaves_no_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with Broker(tmp_path / "data") as broker, pytest.raises(PortInUseError):
+        Broker(port=broker.port).start()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_killed_broker_leaves_its_temporary_folder_to_the_end_of_the_process(tmp_path):
+    program = "from broker_stub import Broker; b = Broker().start(); b.kill(); print(b.data_dir)"
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.startswith(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_place_for_a_temporary_folder_is_told_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    with pytest.raises(KafkaStorageError, match=r"temporary folder in .*nowhere"):
+        Broker().start()
 
 
 def test_data_stays_in_a_folder_that_was_given(tmp_path):

@@ -43,6 +43,22 @@ def test_a_broker_that_is_to_outlive_its_terminal_does():
         assert server.signal(signal.SIGTERM) == 0
 
 
+def test_who_can_not_be_told_that_it_serves_is_not_left_waiting(tmp_path):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            command("--port=0", "--data-dir", tmp_path),
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "broker_stub: cannot say that it serves: No space left on device\n"
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
 def test_what_was_kept_is_there_again_after_kill_9(tmp_path):
     with ServerProcess("--data-dir", tmp_path, "--config", "num.partitions=3") as server:
         partitions_of(server.port, "orders")
