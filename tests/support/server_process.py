@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -83,4 +84,8 @@ class ServerProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()  # so that no temporary folder stays
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(30)
         self.kill()
