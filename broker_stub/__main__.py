@@ -160,7 +160,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--data-dir",
-        type=Path,
         metavar="DIR",
         help="where topics and records are kept; without it in a temporary folder, which is "
         "removed at the end",

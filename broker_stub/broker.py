@@ -293,7 +293,12 @@ def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> 
         if len(set(folders)) < len(folders):
             raise KafkaConfigurationError(f"{option} has a folder twice", key=option, value=folders)
         return [os.path.abspath(folder) for folder in folders]
-    return [] if data_dir is None else [os.fspath(data_dir)]
+    if data_dir is None:
+        return []
+    folder = os.fspath(data_dir)
+    if not folder:  # an unset variable, say: not the folder that the process happens to be in
+        raise KafkaConfigurationError("the data folder has no name", key="data_dir")
+    return [folder]
 
 
 def _bracketed(host: str) -> str:

@@ -21,6 +21,7 @@ from broker_stub.log.log_config import LogConfig
 from broker_stub.tls_keys import TLS_NAMES
 from pyclient.config.definition import Config, ConfigDefinition, dotted
 from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
+from pyclient.errors import KafkaConfigurationError
 
 _PER_LISTENER: Final = "listener.name."
 
@@ -153,6 +154,8 @@ def _by_listener(
     for_all: dict[str, object] = {}
     own: dict[str, dict[str, object]] = {}
     for option, value in options.items():
+        if not isinstance(option, str):
+            raise KafkaConfigurationError(f"{option!r} is no option: they are named by strings")
         listener, _, name = option.removeprefix(_PER_LISTENER).partition(".")
         if option.startswith(_PER_LISTENER) and name in TLS_NAMES:
             own.setdefault(listener, {})[name] = value

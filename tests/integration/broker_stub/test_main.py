@@ -114,6 +114,7 @@ def test_an_option_without_a_value_is_told(tmp_path):
         (["--host=127.0.0.1", "--config", "listeners=PLAINTEXT://:0"], "either a host and a port"),
         (["--data-dir=x", "--config", "log.dirs=y"], "either a data folder or log.dirs"),
         (["--properties=/nowhere"], "can't read /nowhere: No such file or directory\n"),
+        (["--data-dir="], "the data folder has no name"),
         (["--data-dir=/dev/null"], "cannot use /dev/null: File exists\n"),
     ],
 )

@@ -29,6 +29,11 @@ def test_an_unknown_option_is_refused_with_the_nearest_name():
         BrokerConfig({"num.partition": 3})
 
 
+def test_an_option_that_is_no_name_is_refused():
+    with pytest.raises(KafkaConfigurationError, match="9092 is no option"):
+        BrokerConfig({9092: "port"})  # type: ignore[dict-item]
+
+
 def test_a_value_that_is_not_allowed_is_refused_with_what_is():
     with pytest.raises(KafkaConfigurationError, match="an integer, at least 1"):
         BrokerConfig({"num.partitions": 0})
@@ -104,9 +109,7 @@ def test_a_topic_may_not_set_what_is_unknown_or_not_so():
     for wrong in ({"no.such": "1"}, {"preallocate": "true"}, {"retention.ms": None}):
         with pytest.raises(InvalidConfigurationError):
             config.check_topic(wrong)
-    with pytest.raises(
-        InvalidConfigurationError, match=r"did you mean retention\.ms"
-    ):
+    with pytest.raises(InvalidConfigurationError, match=r"did you mean retention\.ms"):
         config.check_topic({"retention.mss": "1"})
     with pytest.raises(InvalidConfigurationError, match="true or false, here only false"):
         config.check_topic({"preallocate": "true"})
