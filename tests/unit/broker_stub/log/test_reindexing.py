@@ -2,8 +2,6 @@
 
 import errno
 import os
-import struct
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,10 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_stub.log import segment_reader
-from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import PartitionLog
 from pyclient.clock import ManualClock
 from pyclient.errors import CorruptRecordError, KafkaStorageError
+from tests.support.damaged_logs import (
+    COUNT,
+    EVERY_SECOND,
+    VALUES,
+    damaged,
+    finish,
+    flip_middle,
+    point_before_the_file,
+    point_inside_a_batch,
+    remove,
+    shorten,
+    write,
+    zero_out,
+)
 from tests.support.failing_disk import FailingDisk
 from tests.support.logs import (
     NOW_MS,
@@ -27,81 +38,6 @@ from tests.support.logs import (
     read_batches,
     read_values,
 )
-
-COUNT = 20
-EVERY_SECOND = {"index_interval_bytes": 100}
-VALUES = {offset: b"%02d" % offset for offset in range(COUNT)}
-
-
-def finish(manager: LogManager) -> None:
-    """What the background thread does: go on until nothing is left to do."""
-    while manager.run_due() == 0:
-        pass
-
-
-def flip_middle(entry_bytes: int) -> Callable[[Path], None]:
-    """Damage the last field of an entry in the middle, which no glance at the end notices."""
-
-    def flip(path: Path) -> None:
-        content = bytearray(path.read_bytes())
-        middle = len(content) // entry_bytes // 2 * entry_bytes
-        content[middle + entry_bytes - 1] ^= 1
-        path.write_bytes(content)
-
-    return flip
-
-
-def zero_out(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def point_inside_a_batch(path: Path) -> None:
-    path.write_bytes(struct.pack(">ii", 1, 7) * (path.stat().st_size // 8))
-
-
-def point_before_the_file(path: Path) -> None:
-    path.write_bytes(struct.pack(">ii", 1, -7) * (path.stat().st_size // 8))
-
-
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-def shorten(path: Path) -> None:
-    content = path.read_bytes()
-    path.unlink()  # a map of the old file stays as it is
-    path.write_bytes(content[:8])
-
-
-def write(manager: LogManager, count: int = COUNT) -> PartitionLog:
-    log = manager.create("orders", 0, topic_id=bytes(range(16)))
-    for number in range(count):
-        append(log, batch(b"%02d" % number, timestamps=[NOW_MS + number]))
-    return log
-
-
-def damaged(
-    folder: Path,
-    suffix: str,
-    damage: Callable[[Path], None],
-    *,
-    clock: ManualClock | None = None,
-    **values: int,
-) -> tuple[LogManager, PartitionLog, bytes]:
-    """A log that was opened in order, one index of which is damaged then; and that index before."""
-    values = EVERY_SECOND | values
-    manager = open_manager(folder, clock=clock, **values)
-    write(manager)
-    manager.close()
-    manager = open_manager(folder, clock=clock, **values)
-    log = manager.get("orders", 0)
-    assert log is not None
-    index = folder / "orders-0" / f"{0:020d}{suffix}"
-    good = index.read_bytes()
-    damage(index)
-    for segment in log.segments:
-        segment.close()  # as if other files had needed the room: else the old file stays mapped
-    return manager, log, good
 
 
 @pytest.mark.parametrize(
@@ -184,110 +120,6 @@ def test_entries_are_as_far_apart_as_the_topic_wants(tmp_path, monkeypatch):
     log.update_config(config(**EVERY_SECOND))
     write(manager)
     assert len(log.segments[-1].offset_index) > COUNT // 4
-    manager.close()
-
-
-@pytest.mark.parametrize("damage", [flip_middle(12), zero_out, remove, shorten])
-def test_a_damaged_time_index_misleads_nobody(tmp_path, damage):
-    manager, log, good = damaged(tmp_path, ".timeindex", damage)
-    assert read_values(log) == VALUES  # fetches do not need it
-    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
-
-    assert offsets_by_time(log) == list(range(COUNT))
-    finish(manager)
-    assert offsets_by_time(log) == list(range(COUNT))
-    manager.close()
-    assert index.read_bytes() == good
-
-
-def offsets_by_time(log: PartitionLog) -> list[int]:
-    found = [log.lookup_timestamp(NOW_MS + number) for number in range(COUNT)]
-    return [one.offset for one in found if one is not None]
-
-
-def test_a_search_by_time_that_would_take_long_is_refused_until_the_index_is_there(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
-    manager, log, _ = damaged(tmp_path, ".timeindex", flip_middle(12))
-    assert log.max_timestamp() == (NOW_MS + COUNT - 1, COUNT - 1, 0)
-    middle = NOW_MS + COUNT // 2 + 2
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
-        log.lookup_timestamp(middle)
-    finish(manager)
-    assert log.lookup_timestamp(middle) == (middle, COUNT // 2 + 2, 0)
-    manager.close()
-
-
-def test_a_wrong_latest_time_deletes_nothing(tmp_path):
-    clock = ManualClock(NOW_MS + 1000)
-
-    def open_() -> LogManager:
-        return open_manager(
-            tmp_path,
-            clock=clock,
-            settings={"retention_check_interval_ms": 10},
-            retention_ms=100_000,
-            segment_bytes=500,
-            index_interval_bytes=10_000,
-        )
-
-    manager = open_()
-    write(manager)
-    manager.close()
-    (tmp_path / "orders-0" / f"{0:020d}.timeindex").write_bytes(struct.pack(">qi", 1, 0))
-    manager = open_()
-    log = manager.get("orders", 0)
-    assert log is not None
-    clock.advance(10)
-    finish(manager)
-    assert read_values(log) == VALUES
-    clock.advance(10)
-    finish(manager)
-    assert read_values(log) == VALUES
-    assert log.segments[0].max_timestamp[0] > NOW_MS
-    manager.close()
-
-
-def test_compaction_waits_for_a_damaged_time_index(tmp_path, caplog):
-    values = {"segment_bytes": 500, "min_compaction_lag_ms": 10, "cleanup_policy": ["compact"]}
-    clock = ManualClock(NOW_MS + 1000)
-    settings = {"cleaner_backoff_ms": 10}
-    manager = open_manager(tmp_path, **values)
-    write(manager)
-    manager.close()
-    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
-    index.write_bytes(struct.pack(">qi", NOW_MS - 7, 0))
-    manager = open_manager(tmp_path, clock=clock, settings=settings, **values)
-    log = manager.get("orders", 0)
-    assert log is not None
-    clock.advance(10)
-    finish(manager)
-    assert "is not compacted for now" in caplog.text
-    finish(manager)  # found by the background thread itself, which its request wakes again
-    clock.advance(10)
-    finish(manager)
-    assert len(read_values(log)) < COUNT
-    manager.close()
-
-
-def test_an_append_after_a_start_waits_for_a_damaged_time_index(tmp_path):
-    manager = open_manager(tmp_path, **EVERY_SECOND)
-    write(manager)
-    manager.close()
-    index = tmp_path / "orders-0" / f"{0:020d}.timeindex"
-    content = index.read_bytes()
-    index.write_bytes(content[:-5] + b"\x7f" + content[-4:])  # the latest time is a later one
-    manager = open_manager(tmp_path, **EVERY_SECOND)
-    log = manager.get("orders", 0)
-    assert log is not None
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
-        append(log, batch(b"more"))
-    assert log.log_end_offset == COUNT
-    finish(manager)
-    append(log, batch(b"more"))
-    assert read_values(log) == VALUES | {COUNT: b"more"}
-    assert offsets_by_time(log) == list(range(COUNT))
     manager.close()
 
 
