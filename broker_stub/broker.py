@@ -298,7 +298,7 @@ def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> 
     folder = os.fspath(data_dir)
     if not folder:  # an unset variable, say: not the folder that the process happens to be in
         raise KafkaConfigurationError("the data folder has no name", key="data_dir")
-    return [folder]
+    return [os.path.abspath(folder)]
 
 
 def _bracketed(host: str) -> str:

@@ -118,6 +118,18 @@ def test_data_stays_in_a_folder_that_was_given(tmp_path):
         assert values_in(broker) == [b"a"]
 
 
+def test_a_folder_is_found_again_wherever_the_process_goes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Broker("data") as broker:
+        broker.create_topic("orders")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        broker.restart()
+        assert broker.data_dir == tmp_path / "data"
+        assert broker.call(lambda node: node.image.topic("orders")) is not None
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_folder_serves_one_broker_at_a_time(tmp_path):
     with Broker(tmp_path), pytest.raises(KafkaStorageError, match=str(tmp_path)):
         Broker(tmp_path).start()
