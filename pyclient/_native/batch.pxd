@@ -78,6 +78,7 @@ cdef class BatchBuilder:
     cdef write_placement(self)
     cdef write_header(self)
     cdef uint32_t checksum(self, uint8_t *header) except? 0
+    cdef uint32_t checksum_rooms(self, uint8_t *header) noexcept nogil
 
 
 cdef class ConsumerRecord:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# cython: binding=False
+# cython: binding=False, embedsignature=True, embedsignature.format=clinic
 """The native twin of `pyclient._pure.send`: what `send` does for an ordinary record, in C.
 
 An ordinary record has bytes (or None) as key and value and no headers, and goes to a topic whose
@@ -113,9 +113,11 @@ cdef inline int64_t wall_clock_ms() noexcept nogil:
     return <int64_t>now.tv_sec * 1000 + now.tv_nsec // 1000000
 
 
-@cython.final
 cdef class FastSend:
-    """`send` for ordinary records; `slow_send` has the same arguments and does the rest."""
+    """`send` of a producer, which derives from this; `slow_send` does what is not ordinary.
+
+    A base class and not a part: `producer.send` is one call into C, and keeps the producer alive.
+    """
 
     cdef dict topics  # TopicSlots by name; one that the producer may not send to is not there
     cdef object clock
@@ -123,7 +125,8 @@ cdef class FastSend:
     cdef type future_class
     cdef bint is_system_clock
 
-    def __init__(self, dict topics not None, clock, slow_send, type future_class not None):
+    def set_up_send(self, dict topics, clock, slow_send, type future_class not None):
+        """Send records; all of them by `slow_send` if `topics` is None."""
         if not issubclass(future_class, RecordFuture):
             raise TypeError(f"{future_class.__name__} is not a native RecordFuture")
         self.topics = topics
@@ -135,7 +138,32 @@ cdef class FastSend:
     def send(
         self, topic, value=None, key=None, headers=None, partition=None, timestamp_ms=None,
     ):
-        """Publish a record; see `KafkaProducer.send`."""
+        """Publish a record: hand it over to be sent, in the background, with others.
+
+        Blocks only while the topic's metadata is not known or the buffer is full, at most
+        `max_block_ms`. In a callback it never blocks; the future fails instead.
+
+        Args:
+            topic: where to.
+            value: bytes, or what `value_serializer` takes; None marks a key as deleted.
+            key: bytes, or what `key_serializer` takes. Records with equal keys go to the same
+                partition.
+            headers: a list of (str, bytes) tuples.
+            partition: by default the partitioner chooses.
+            timestamp_ms: milliseconds since 1970; by default now.
+
+        Returns:
+            A future of the record's `RecordMetadata`.
+
+        Raises:
+            KafkaTimeoutError: no metadata or no memory within `max_block_ms`; says why.
+            RecordTooLargeError: the record is larger than `max_request_size` or `buffer_memory`.
+            IllegalStateError: the producer is closed, or this is a forked child.
+            TypeError: key or value are not bytes after serialization; headers are malformed;
+                topic, partition or timestamp are of another type.
+            ValueError: neither key nor value; no such partition; not a topic's name; a timestamp
+                below 0.
+        """
         cdef RecordFuture future
         cdef TopicSlots slots
         cdef AppendSlot slot
@@ -145,8 +173,8 @@ cdef class FastSend:
         cdef Py_ssize_t key_size = -1, value_size = -1, number
         cdef int64_t timestamp
         if (
-            headers is not None or partition is not None or timestamp_ms is not None
-            or type(topic) is not str
+            self.topics is None or headers is not None or partition is not None
+            or timestamp_ms is not None or type(topic) is not str
         ):
             return self.slow_send(topic, value, key, headers, partition, timestamp_ms)
         if type(value) is bytes:
@@ -164,14 +192,15 @@ cdef class FastSend:
         # From here on nothing may call into Python before the append is done. (A str's hash and
         # comparison do not.)
         found = PyDict_GetItem(self.topics, topic)
-        if found is not NULL:
+        if found is not NULL and type(<object>found) is TopicSlots:
             slots = <TopicSlots>found
+            slot = None
             if key_size < 0:
                 slot = slots.sticky
-            else:
+            elif slots.partition_count > 0:
                 number = (murmur2_of(key_data, key_size) & 0x7FFFFFFF) % slots.partition_count
                 slot = <AppendSlot>slots.slots[number]
-            if slot.builder is not None:
+            if slot is not None and slot.builder is not None:
                 number = slot.builder.try_append_c(
                     timestamp, key_data, key_size, value_data, value_size, NO_HEADERS, 1)
                 if number >= 0:

@@ -40,10 +40,14 @@ class _Segment:
         self.room = len(self.view) - len(first)
 
     def write(self) -> memoryview:
-        """Put the records into the buffer: the part of it that they fill."""
+        """Put the records into the buffer: the part of it that they fill.
+
+        Once more, if that was interrupted.
+        """
         used = len(self.view) - self.room
-        self.view[:used] = b"".join(self.pieces)
-        self.pieces.clear()
+        if self.pieces:
+            self.view[:used] = b"".join(self.pieces)
+            self.pieces.clear()
         return self.view[:used]
 
 

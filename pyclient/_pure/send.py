@@ -7,10 +7,13 @@ is Python as well: a second copy of it would only be another place for mistakes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyclient._pure.builder import BatchBuilder
 from pyclient.clock import Clock
+
+if TYPE_CHECKING:
+    from pyclient.serialization import Headers
 
 
 class AppendSlot:
@@ -86,15 +89,53 @@ class RecordFuture:
 
 
 class FastSend:
-    """`send` for ordinary records; `slow_send` has the same arguments and does the rest."""
+    """`send` of a producer, which derives from this; here there is one way for all records."""
 
-    __slots__ = ("send",)
+    _slow_send: Callable[..., RecordFuture]
 
-    def __init__(
+    def set_up_send(
         self,
-        topics: dict[str, TopicSlots],  # noqa: ARG002
+        topics: dict[str, TopicSlots] | None,  # noqa: ARG002
         clock: Clock,  # noqa: ARG002
-        slow_send: Callable[..., Any],
+        slow_send: Callable[..., RecordFuture],
         future_class: type[RecordFuture],  # noqa: ARG002
     ) -> None:
-        self.send = slow_send
+        """Send records; all of them by `slow_send` if `topics` is None."""
+        self._slow_send = slow_send
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordFuture:
+        """Publish a record: hand it over to be sent, in the background, with others.
+
+        Blocks only while the topic's metadata is not known or the buffer is full, at most
+        `max_block_ms`. In a callback it never blocks; the future fails instead.
+
+        Args:
+            topic: where to.
+            value: bytes, or what `value_serializer` takes; None marks a key as deleted.
+            key: bytes, or what `key_serializer` takes. Records with equal keys go to the same
+                partition.
+            headers: a list of (str, bytes) tuples.
+            partition: by default the partitioner chooses.
+            timestamp_ms: milliseconds since 1970; by default now.
+
+        Returns:
+            A future of the record's `RecordMetadata`.
+
+        Raises:
+            KafkaTimeoutError: no metadata or no memory within `max_block_ms`; says why.
+            RecordTooLargeError: the record is larger than `max_request_size` or `buffer_memory`.
+            IllegalStateError: the producer is closed, or this is a forked child.
+            TypeError: key or value are not bytes after serialization; headers are malformed;
+                topic, partition or timestamp are of another type.
+            ValueError: neither key nor value; no such partition; not a topic's name; a timestamp
+                below 0.
+        """
+        return self._slow_send(topic, value, key, headers, partition, timestamp_ms)

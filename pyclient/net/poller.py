@@ -125,10 +125,10 @@ class SelectorPoller:
     def wake(self) -> None:
         """End the present poll, or the next one if none is under way. Any thread."""
         # The order matters: the poll says that it sleeps before it looks at the flag. So
-        # either it sees the flag, or we see that it sleeps.
+        # either it sees the flag, or we see that it sleeps. A second byte does no harm, and a
+        # note that one is on its way would: a signal handler may interrupt us before it is sent.
         self._woken = True
         if self._asleep:
-            self._asleep = False
             try:
                 self._wake_sender.send(b"\0")
             except OSError:

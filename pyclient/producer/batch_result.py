@@ -34,6 +34,9 @@ class Waits(Protocol):
     def waiter(self) -> Waiter:
         """A latch to wait with."""
 
+    def on_io_thread(self) -> bool:
+        """Whether this is the thread that callbacks run on."""
+
     def check_usable(self, call: str) -> None:
         """Raise if nothing will ever come: a forked child, a dead I/O thread."""
 
@@ -207,10 +210,12 @@ class BatchResult:
 
     def _finish(self) -> None:
         self.is_done = True
-        self._run_registrations()
+        if self._registrations:
+            self._run_registrations()
         self.is_finished = True
         # After the callbacks, so that what they did is there when flush() returns.
-        self._wake_all()
+        if self._waiters:
+            self._wake_all()
 
     def _wake_all(self) -> None:
         while True:

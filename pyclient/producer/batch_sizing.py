@@ -48,6 +48,8 @@ class BatchSizing:
         """
         _, key, value, headers = record
         size = _twin.batch_size_of(key, value, headers)
+        if size <= self._limits.batch_size:
+            return self._limits.batch_size
         for option, limit in (
             ("max.request.size", self._limits.max_request_size),
             ("buffer.memory", self._pool.total),
@@ -59,7 +61,7 @@ class BatchSizing:
                     size=size,
                     limit=limit,
                 )
-        return max(size, self._limits.batch_size)
+        return size
 
     def is_ready(self, batch: ProducerBatch, record: Record) -> bool:
         """Whether a batch is as large as `batch.size` asks, now that its buffer is full."""
@@ -77,9 +79,9 @@ class BatchSizing:
             or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
         ):
             return False
+        room = self._buffers_until_limit(batch)
         # Several at a time where it goes on growing, for each time costs as much as a hundred
         # records; what is left of them goes back when the batch is drained.
-        room = self._buffers_until_limit(batch)
         for count in range(min(batch.buffer_count, _BUFFERS_AT_ONCE, room)):
             buffer = self._pool.try_allocate(self._pool.pooled_size)
             if buffer is None:

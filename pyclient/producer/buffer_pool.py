@@ -7,7 +7,6 @@ thread releases. One lock guards everything here; waiters are woken after it is 
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -15,19 +14,20 @@ from typing import TypeAlias
 from pyclient.clock import Clock
 from pyclient.errors import BufferExhaustedError, IllegalStateError
 from pyclient.net.waiting import Waiter
+from pyclient.producer.reentry import check_not_reentered, new_lock
 
 Buffer: TypeAlias = bytearray | memoryview
 """Memory that counts against the total: what the pool gave out, or what it was exchanged for."""
 
 
 class _Claim:
-    """A caller in the queue: the bytes it wants, and what was set aside for it."""
+    """What a caller wants, and what was set aside for it; with a waiter if it has to queue."""
 
     __slots__ = ("buffer", "granted", "size", "waiter")
 
-    def __init__(self, size: int, waiter: Waiter) -> None:
+    def __init__(self, size: int) -> None:
         self.size = size
-        self.waiter = waiter
+        self.waiter: Waiter | None = None
         self.granted = False
         self.buffer: bytearray | None = None
 
@@ -59,7 +59,7 @@ class BufferPool:
         self._clock = clock
         self._waiter = waiter
         self._on_exhausted = on_exhausted
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._free: list[bytearray] = []
         # Bytes that nobody holds, the free list's not among them. Below zero while a split
         # holds more than there is (see `allocate_beyond`).
@@ -71,9 +71,8 @@ class BufferPool:
 
     @property
     def available(self) -> int:
-        """Bytes that nobody holds."""
-        with self._lock:
-            return self._available()
+        """Bytes that nobody holds; a look without the lock."""
+        return self._available()
 
     @property
     def waiting_count(self) -> int:
@@ -85,33 +84,45 @@ class BufferPool:
 
         Raises:
             BufferExhaustedError: there was no memory for `timeout_ms`.
-            IllegalStateError: the pool was closed, before or meanwhile.
+            IllegalStateError: the pool was closed, before or meanwhile; or a signal handler has
+                interrupted another call.
         """
-        with self._lock:
-            self._check_open()
-            claim = None
-            if self._queue or self._available() < size:
-                claim = _Claim(size, self._waiter())
-                self._queue.append(claim)
-            else:
-                buffer = self._set_aside(size)
-        if claim is not None:
-            self._on_exhausted()
-            buffer = self._wait_for(claim, timeout_ms)
-        return self._create(size) if buffer is None else buffer
+        check_not_reentered(self._lock)
+        claim = _Claim(size)
+        try:
+            with self._lock:
+                self._check_open()
+                if self._queue or self._available() < size:
+                    claim.waiter = self._waiter()
+                    self._queue.append(claim)
+                else:
+                    self._set_aside(claim)
+            if claim.waiter is not None:
+                self._on_exhausted()
+                self._wait_for(claim, claim.waiter, timeout_ms)
+            return self._buffer_of(claim)
+        except BaseException:  # Ctrl-C, say: the memory must not go with it
+            self._give_up(claim)
+            raise
 
     def try_allocate(self, size: int) -> bytearray | None:
         """A buffer of `size` bytes if there is one and nobody waits, else None.
 
         Raises:
-            IllegalStateError: the pool is closed.
+            IllegalStateError: the pool is closed; or as above.
         """
-        with self._lock:
-            self._check_open()
-            if self._queue or self._available() < size:
-                return None
-            buffer = self._set_aside(size)
-        return self._create(size) if buffer is None else buffer
+        check_not_reentered(self._lock)
+        claim = _Claim(size)
+        try:
+            with self._lock:
+                self._check_open()
+                if self._queue or self._available() < size:
+                    return None
+                self._set_aside(claim)
+            return self._buffer_of(claim)
+        except BaseException:
+            self._give_up(claim)
+            raise
 
     def allocate_beyond(self, size: int) -> bytearray:
         """A buffer of `size` bytes, now, even if the total does not have them.
@@ -161,6 +172,7 @@ class BufferPool:
 
     def close(self) -> None:
         """Give out no more; whoever waits gets an error. Releasing goes on."""
+        check_not_reentered(self._lock)
         with self._lock:
             self._closed = True
             refused = list(self._queue)
@@ -174,31 +186,25 @@ class BufferPool:
         if self._closed:
             raise IllegalStateError("the producer was closed: no memory for another record")
 
-    def _set_aside(self, size: int) -> bytearray | None:
-        """Count `size` bytes as held, once it is seen that they are there. Under the lock.
+    def _set_aside(self, claim: _Claim) -> None:
+        """Give a claim the memory that is there for it. Under the lock.
 
-        Returns a pooled buffer; None where the caller is to create one outside the lock.
+        Where no buffer is free, its bytes: whoever has the claim creates one, outside the lock.
+        No call between taking and noting, or an interrupt might come in between.
         """
-        if size == self.pooled_size and self._free:
-            return self._free.pop()
-        while self._unpooled < size:
-            self._free.pop()
+        if claim.size == self.pooled_size and self._free:
+            claim.buffer = self._free[-1]
+            del self._free[-1]
+            claim.granted = True
+            return
+        while self._unpooled < claim.size:
+            del self._free[-1]
             self._unpooled += self.pooled_size
-        self._unpooled -= size
-        return None
+        self._unpooled -= claim.size
+        claim.granted = True
 
-    def _create(self, size: int) -> bytearray:
-        try:
-            return bytearray(size)
-        except MemoryError:
-            self._return_bytes(size)
-            raise
-
-    def _return_bytes(self, size: int) -> None:
-        with self._lock:
-            self._unpooled += size
-            granted = self._grant()
-        _wake(granted)
+    def _buffer_of(self, claim: _Claim) -> bytearray:
+        return bytearray(claim.size) if claim.buffer is None else claim.buffer
 
     def _grant(self) -> list[_Claim]:
         """Set memory aside for the oldest claims, as far as it goes. Under the lock."""
@@ -206,27 +212,21 @@ class BufferPool:
         # Nobody overtakes a large claim, or it would starve.
         while self._queue and self._available() >= self._queue[0].size:
             claim = self._queue.popleft()
-            claim.buffer = self._set_aside(claim.size)
-            claim.granted = True
+            self._set_aside(claim)
             granted.append(claim)
         return granted
 
-    def _wait_for(self, claim: _Claim, timeout_ms: float) -> bytearray | None:
+    def _wait_for(self, claim: _Claim, waiter: Waiter, timeout_ms: float) -> None:
         started_ms = self._clock.monotonic_ms()
-        try:
-            claim.waiter.wait(timeout_ms)
-        except BaseException:  # Ctrl-C, say: the memory must not go with it
-            self._give_up(claim)
-            raise
+        waiter.wait(timeout_ms)
         with self._lock:
             self.waited_ms += self._clock.monotonic_ms() - started_ms
             if claim.granted:
-                return claim.buffer
+                return
             self._check_open()
             self.exhausted_count += 1
             held = self.total - self._available()
             waiting = len(self._queue)
-        self._give_up(claim)
         raise BufferExhaustedError(
             f"no memory for a batch of {claim.size} bytes within {timeout_ms:.0f} ms"
             f" (max.block.ms): records that are not acknowledged yet hold {held} of the"
@@ -236,9 +236,10 @@ class BufferPool:
         )
 
     def _give_up(self, claim: _Claim) -> None:
-        """Leave the queue; what was granted in the last moment goes to the next."""
+        """Leave the queue; what was granted, perhaps in the last moment, goes to the next."""
         with self._lock:
             if claim.granted:
+                claim.granted = False
                 if claim.buffer is not None:
                     self._free.append(claim.buffer)
                 else:
@@ -251,4 +252,5 @@ class BufferPool:
 
 def _wake(claims: Iterable[_Claim]) -> None:
     for claim in claims:
-        claim.waiter.wake()
+        if claim.waiter is not None:
+            claim.waiter.wake()

@@ -82,6 +82,7 @@ class ProducerCore:
             self.pool,
             engine,
             new_builder,
+            compresses=config["compression.type"] != "none",
         )
         self.metrics = producer_metrics(config, engine.clock, self.pool)
         self._add_managers(config, batch_size, new_builder)

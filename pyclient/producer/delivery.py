@@ -165,7 +165,10 @@ class FutureRecordMetadata(_twin.RecordFuture):
                     function(self.value)
             elif on_error:
                 function(error)
-        except Exception:  # a program's mistake must not end the I/O thread
+        except BaseException as failure:
+            # A program's mistake, or sys.exit(), must not end the I/O thread.
+            if not (isinstance(failure, Exception) or self.batch_result.engine.on_io_thread()):
+                raise
             log.exception("A callback of a record for %s failed", self.topic_partition)
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:

@@ -31,8 +31,9 @@ class DeliveryDeadlines:
         """Mind a batch, if an older one of its partition is not minded already."""
         queue = batch.queue
         if not queue.is_watched:
-            queue.is_watched = True
+            # In this order: minded twice, after an interrupt, does no harm.
             heapq.heappush(self._heap, (self._deadline_ms(batch), next(self._serials), queue))
+            queue.is_watched = True
 
     def take_expired(self, now_ms: float) -> list[ProducerBatch]:
         """The batches whose time is over; those that waited are in no queue any more."""

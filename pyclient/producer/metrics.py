@@ -71,20 +71,18 @@ class ProducerMetrics:
 
     def request_sent(self, batches: list[ProducerBatch], now_ms: float) -> None:
         """A Produce request is on its way."""
+        sizes = [batch.builder.size_in_bytes for batch in batches]
+        queued_ms = [now_ms - batch.created_ms for batch in batches]
         totals = self._window.totals
-        largest = self._window.maximum
-        for batch in batches:
-            size = batch.builder.size_in_bytes
-            queue_ms = now_ms - batch.created_ms
-            totals["batches"] += 1
-            totals["batch_bytes"] += size
-            totals["batch_ratios"] += batch.builder.compression_ratio
-            totals["records"] += batch.record_count
-            totals["raw_bytes"] += batch.builder.raw_size
-            totals["queue_ms"] += queue_ms
-            largest("batch_bytes", size)
-            largest("queue_ms", queue_ms)
+        totals["batches"] += len(batches)
+        totals["batch_bytes"] += sum(sizes)
+        totals["batch_ratios"] += sum([batch.builder.compression_ratio for batch in batches])
+        totals["records"] += sum([batch.record_count for batch in batches])
+        totals["raw_bytes"] += sum([batch.builder.raw_size for batch in batches])
+        totals["queue_ms"] += sum(queued_ms)
         totals["requests"] += 1
+        self._window.maximum("batch_bytes", max(sizes))
+        self._window.maximum("queue_ms", max(queued_ms))
         self._in_flight += 1
 
     def request_done(self, latency_ms: float, throttle_ms: float = 0) -> None:

@@ -2,7 +2,8 @@
 
 Part of the sender; the I/O thread alone touches it. Every way a batch can end is here, and each
 gives the batch's memory back: at once, or, if time ran out while a request held it, when that
-request is over, because until then the network reads the buffers.
+request is over, because until then the network reads the buffers. (A caller's thread that is about
+to compress the batch gives them back itself.)
 
 The order of an ending: memory back, result and callbacks, then gone from the incomplete batches;
 so a callback may send, and `flush` returns after the callbacks.
@@ -244,7 +245,7 @@ class BatchOutcomes:
         self._metrics.batch_failed(batch)
         if self._sequences is not None:
             self._sequences.failed(batch.queue.sequences, batch)
-        if not batch.is_on_wire:
+        if not (batch.is_on_wire or batch.is_abandoned):
             self._pool.release(batch.take_buffers())
         log.warning(
             "%d records for %s-%d failed: %s",

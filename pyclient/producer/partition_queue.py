@@ -74,11 +74,14 @@ class PartitionQueue:
 
     def push(self, batch: ProducerBatch) -> None:
         """Add a new batch at the end, and let it take records."""
+        if self.open_batch is batch:
+            return  # pushed again after an interrupt
         batch.position = self.sealed_records
-        self.waiting.append(batch)
-        self.open_batch = batch
-        self.slot.open(batch.builder, batch.result)
+        if not (self.waiting and self.waiting[-1] is batch):
+            self.waiting.append(batch)
         self.topic.queue_sizes.grow(self.partition)
+        self.slot.open(batch.builder, batch.result)
+        self.open_batch = batch
 
     def grown(self, batch: ProducerBatch) -> None:
         """A batch that waits has got one more buffer."""
@@ -110,10 +113,10 @@ class PartitionQueue:
         batch = self.open_batch
         if batch is not None:
             batch.seal()
-            self.open_batch = None
-            self.slot.close()
             self.sealed_bytes += batch.builder.raw_size
             self.sealed_records += batch.record_count
+            self.slot.close()
+            self.open_batch = None
 
     @property
     def appended_bytes(self) -> int:
@@ -172,7 +175,8 @@ class TopicQueues:
         """
         if metadata is not None:
             self._grow(len(metadata.partitions))
-            self._sticky.update(metadata.available)
+            if self._sticky.update(metadata.available, len(metadata.partitions)):
+                self._stick_to(self.queues[self._sticky.partition])
         known = () if metadata is None else metadata.partitions
         changed = []
         for queue in self.queues:

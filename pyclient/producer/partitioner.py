@@ -54,47 +54,36 @@ class QueueSizes:
 
     def grow(self, partition: int, count: int = 1) -> None:
         """So many more."""
-        for _ in range(count):
-            self._grow(partition)
+        self._change(partition, count)
 
     def shrink(self, partition: int, count: int = 1) -> None:
         """So many less."""
-        for _ in range(count):
-            self._shrink(partition)
+        self._change(partition, -count)
 
-    def _grow(self, partition: int) -> None:
+    def _change(self, partition: int, difference: int) -> None:
         size = self.sizes[partition]
-        left = self._move(partition, size, size + 1)
-        if size == self.high:
-            self.high = size + 1
-        if size == self.low and not left:
-            self.low = size + 1  # where the last one of this size went just now
-
-    def _shrink(self, partition: int) -> None:
-        size = self.sizes[partition]
-        left = self._move(partition, size, size - 1)
-        if size == self.low:
-            self.low = size - 1
-        if size == self.high and not left:
-            self.high = size - 1
-
-    def _move(self, partition: int, size: int, new_size: int) -> int:
-        """Note the new size; how many partitions of the old one are left."""
-        self.sizes[partition] = new_size
+        new_size = self.sizes[partition] = size + difference
         of_size = self._partitions_of_size
         of_size[new_size] = of_size.get(new_size, 0) + 1
-        left = of_size[size] - 1
-        if left:
-            of_size[size] = left
-        else:
-            del of_size[size]
-        return left
+        if new_size > self.high:
+            self.high = new_size
+        elif new_size < self.low:
+            self.low = new_size
+        if of_size[size] > 1:
+            of_size[size] -= 1
+            return
+        # The last one of this size: an extreme moves on, and meets it again at its new size.
+        del of_size[size]
+        while self.low not in of_size:
+            self.low += 1
+        while self.high not in of_size:
+            self.high -= 1
 
 
 class StickyPartitioner:
     """The partition of a topic's records without a key, by KIP-794."""
 
-    __slots__ = ("_available", "_entropy", "_queue_sizes", "_stick_bytes", "partition")
+    __slots__ = ("_available", "_count", "_entropy", "_queue_sizes", "_stick_bytes", "partition")
 
     def __init__(
         self,
@@ -107,11 +96,21 @@ class StickyPartitioner:
         self._stick_bytes = max(stick_bytes, 1)
         self._queue_sizes = queue_sizes
         self._available = available
+        self._count = len(queue_sizes.sizes)
         self.partition = self._next()
 
-    def update(self, available: Sequence[int]) -> None:
-        """New metadata: the partitions that have a leader now."""
+    def update(self, available: Sequence[int], count: int) -> bool:
+        """New metadata: the partitions that have a leader now, of so many; whether it moved.
+
+        It does not stay where nothing can be sent to: at a partition without a leader, as long as
+        another has one, or at one that is no more.
+        """
         self._available = available
+        self._count = count
+        if self.partition in available or (not available and self.partition < count):
+            return False
+        self.partition = self._next()
+        return True
 
     def switch_after(self, produced_bytes: int) -> bool:
         """Move on if enough bytes have gone to the partition; whether it moved.
@@ -125,7 +124,7 @@ class StickyPartitioner:
 
     def _next(self) -> int:
         sizes = self._queue_sizes.sizes
-        choices: Sequence[int] = self._available or range(len(sizes))
+        choices: Sequence[int] = self._available or range(self._count)
         if len(choices) == 1:
             return choices[0]
         low, high = self._queue_sizes.low, self._queue_sizes.high

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from pyclient import _twin
 from pyclient.config import plugins
@@ -21,20 +21,20 @@ from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.interceptors import ProducerInterceptors
 from pyclient.producer.record_intake import RecordIntake
 from pyclient.producer.sent_records import SentRecords
-from pyclient.serialization import Headers
 
 if TYPE_CHECKING:
     import pyarrow
 
     from pyclient.config.definition import Config
     from pyclient.net.environment import Environment
+    from pyclient.serialization import Headers
 
 log = logging.getLogger(__name__)
 
 _client_ids = itertools.count(1)
 
 
-class KafkaProducer:
+class KafkaProducer(_twin.FastSend):
     """Publishes records to a Kafka cluster. Any number of threads may share one.
 
     `send` hands a record over and returns a future at once; a thread of the producer's own sends
@@ -85,12 +85,7 @@ class KafkaProducer:
             figures = core.metrics.metrics(client_id).values()
             self._closers.append(Reporters(reporters, figures).close)
             self._intake = intake = RecordIntake(config, core)
-            self._send = self._choose_send(intake)
-            in_bulk = intake.is_plain and self._interceptors is None
-            self._bulk = BulkIntake(intake, self._send, in_bulk)
-            if type(self).send is _SEND:
-                # One call less for each record. It hides the method, so not where that is another.
-                self.send = self._send  # type: ignore[method-assign]
+            self._bulk = self._choose_send(intake)
             core.start()
             if config["api.version"] is None:
                 core.engine.bootstrap(config["bootstrap.timeout.ms"])
@@ -98,55 +93,32 @@ class KafkaProducer:
             core.close(1)  # nothing is under way but attempts to connect
             raise
 
-    def _choose_send(self, intake: RecordIntake) -> Callable[..., FutureRecordMetadata]:
-        """The shortest way of a record that the configuration allows."""
-        # None of these refers to the producer: it is gone as soon as its program drops it.
+    def _choose_send(self, intake: RecordIntake) -> BulkIntake:
+        """Let `send`, and what sends many, go the shortest way that the configuration allows."""
+        # None of this refers to the producer: it is gone as soon as its program drops it.
+        slow_send: Callable[..., FutureRecordMetadata] = intake.send
         if self._interceptors is not None:
-            return partial(self._interceptors.send, intake.send)
-        if intake.is_plain:
-            core = self._core
-            fast = _twin.FastSend(
-                core.accumulator.slots, core.engine.clock, intake.send, FutureRecordMetadata
-            )
-            return fast.send
-        return intake.send
+            slow_send = partial(self._interceptors.send, intake.send)
+        is_plain = intake.is_plain and self._interceptors is None
+        slots = self._core.accumulator.slots if is_plain else None
+        one_by_one = _twin.FastSend()
+        for sends in (self, one_by_one):
+            sends.set_up_send(slots, self._core.engine.clock, slow_send, FutureRecordMetadata)
+        send = cast(Callable[..., FutureRecordMetadata], one_by_one.send)
+        return BulkIntake(intake, send, is_plain)
 
-    def send(
-        self,
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-    ) -> FutureRecordMetadata:
-        """Publish a record: hand it over to be sent, in the background, with others.
+    if TYPE_CHECKING:
 
-        Blocks only while the topic's metadata is not known or the buffer is full, at most
-        `max_block_ms`. In a callback it never blocks; the future fails instead.
-
-        Args:
-            topic: where to.
-            value: bytes, or what `value_serializer` takes; None marks a key as deleted.
-            key: bytes, or what `key_serializer` takes. Records with equal keys go to the same
-                partition.
-            headers: a list of (str, bytes) tuples.
-            partition: by default the partitioner chooses.
-            timestamp_ms: milliseconds since 1970; by default now.
-
-        Returns:
-            A future of the record's `RecordMetadata`.
-
-        Raises:
-            KafkaTimeoutError: no metadata or no memory within `max_block_ms`; says why.
-            RecordTooLargeError: the record is larger than `max_request_size` or `buffer_memory`.
-            IllegalStateError: the producer is closed, or this is a forked child.
-            TypeError: key or value are not bytes after serialization; headers are malformed;
-                topic, partition or timestamp are of another type.
-            ValueError: neither key nor value; no such partition; not a topic's name; a timestamp
-                below 0.
-        """
-        return self._send(topic, value, key, headers, partition, timestamp_ms)
+        def send(
+            self,
+            topic: str,
+            value: Any = None,
+            key: Any = None,
+            headers: Headers | None = None,
+            partition: int | None = None,
+            timestamp_ms: int | None = None,
+        ) -> FutureRecordMetadata:
+            """Inherited; this narrows the type that it returns."""
 
     def send_many(
         self,
@@ -278,6 +250,3 @@ class KafkaProducer:
 
     def __repr__(self) -> str:
         return f"<KafkaProducer client_id={self._core.client_id}>"
-
-
-_SEND: Final = KafkaProducer.send

@@ -24,6 +24,7 @@ BuilderFactory: TypeAlias = Callable[[bytearray], BatchBuilder]
 """Makes a builder over a buffer, with the producer's codec and level."""
 
 DUE_NOW: Final = -math.inf
+_NOT_YET: Final = math.inf
 
 
 class ProducerBatch:
@@ -40,6 +41,8 @@ class ProducerBatch:
             is this number modulo 2^31.
         maybe_written: an attempt ended in such a way that the broker may have the records.
         is_on_wire: a request that holds it is under way: its buffers are not to be touched.
+        is_compressing: the thread that filled it up compresses it: likewise.
+        is_abandoned: it failed while that thread was at work, which is to give the buffers back.
         last_error: why the last attempt failed, for the message if time runs out.
     """
 
@@ -51,6 +54,8 @@ class ProducerBatch:
         "created_ms",
         "drained_ms",
         "due_ms",
+        "is_abandoned",
+        "is_compressing",
         "is_on_wire",
         "last_error",
         "maybe_written",
@@ -83,6 +88,8 @@ class ProducerBatch:
         self.number: int | None = None
         self.maybe_written = False
         self.is_on_wire = False
+        self.is_compressing = False
+        self.is_abandoned = False
         self.last_error: KafkaError | None = None
 
     @property
@@ -106,6 +113,15 @@ class ProducerBatch:
         self.builder.seal()
         self.record_count = self.builder.record_count
         self.due_ms = DUE_NOW
+
+    def begin_compressing(self) -> None:
+        """Keep the sealed batch from being sent meanwhile. Under the accumulator's lock."""
+        self.due_ms = _NOT_YET
+        self.is_compressing = True
+
+    def compress(self) -> None:
+        """Do ahead, on another thread, what takes the longest of `close`."""
+        self.builder.close()
 
     def take_unused(self) -> list[bytearray]:
         """Buffers that the batch was given to grow into, and did not need after all."""

@@ -100,13 +100,15 @@ class ReadyPartitions:
     def _add(self, queue: PartitionQueue) -> None:
         queues = self._by_node.get(queue.leader)
         if queues is None:
-            queues = self._by_node[queue.leader] = {}
             self.wake_needed = True
-        queues[queue] = None
+            self._by_node[queue.leader] = {queue: None}
+        else:
+            queues[queue] = None
         queue.is_ready = True
 
     def _set_timer(self, queue: PartitionQueue, when_ms: float) -> None:
-        queue.timer_ms = when_ms
+        # In this order: an interrupt may leave an entry that does not count, but no timer unset.
         heapq.heappush(self._timers, (when_ms, next(self._serials), queue))
+        queue.timer_ms = when_ms
         if self._timers[0][2] is queue:
             self.wake_needed = True

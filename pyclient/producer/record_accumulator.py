@@ -1,231 +1,74 @@
 """Records on their way to the sender: per partition a queue of batches.
 
-Callers' threads append, the I/O thread does the rest. One lock guards the topics, their queues,
-the ready partitions and the incomplete batches; but an append to an open batch needs it only in
-the pure-Python twin, because the native one is atomic. Memory is allocated outside it, because
-the I/O thread needs it to bring memory back; then the append looks again.
+Callers' threads append, and compress the batches that they have filled: that half is in
+`record_appends`. The I/O thread does the rest, and compresses what it takes before it is full. One
+lock guards the topics, their queues, the ready partitions and the incomplete batches; but an append
+to an open batch needs it only in the pure-Python twin, because the native one is atomic.
 
 Nothing here scans partitions: see `ready_partitions`.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyclient import _twin
-from pyclient.errors import (
-    BufferExhaustedError,
-    IllegalStateError,
-    KafkaError,
-)
+from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.producer.batch_result import BatchResult
-from pyclient.producer.batch_sizing import BatchSizing, Limits, Record
+from pyclient.producer.batch_sizing import Limits
 from pyclient.producer.buffer_pool import BufferPool
-from pyclient.producer.delivery_deadlines import DeliveryDeadlines
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
 from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
-from pyclient.producer.ready_partitions import ReadyPartitions
-from pyclient.records.builder import BatchBuilder
-from pyclient.serialization import Bytes, Headers
+from pyclient.producer.record_appends import RecordAppends
+from pyclient.producer.reentry import check_not_reentered
 
 if TYPE_CHECKING:
     from pyclient._twin import TopicSlots
     from pyclient.net.engine import Engine
 
 MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
-AppendSome: TypeAlias = Callable[[BatchBuilder, int], range]
-"""Appends rows from the given one on, as many as fit; returns their indexes in the batch."""
-Appended: TypeAlias = tuple[BatchResult, int]
 
 
-class RecordAccumulator:
+class RecordAccumulator(RecordAppends):
     """The queues of all partitions."""
 
     def __init__(
-        self, limits: Limits, pool: BufferPool, engine: Engine, new_builder: BuilderFactory
+        self,
+        limits: Limits,
+        pool: BufferPool,
+        engine: Engine,
+        new_builder: BuilderFactory,
+        *,
+        compresses: bool = False,
     ) -> None:
-        self._limits = limits
-        self._pool = pool
-        self._sizing = BatchSizing(limits, pool)
-        self._engine = engine
-        self._new_builder = new_builder
-        self._appends_are_atomic = _twin.NATIVE
-        self._lock = threading.Lock()
+        super().__init__(limits, pool, engine, new_builder, compresses=compresses)
         # Those that records can be sent to; callers look one up without the lock. The same
         # topics in both, until no more records are taken.
         self.topics: dict[str, TopicQueues] = {}
         self.slots: dict[str, TopicSlots] = {}
         # Also those that the metadata has lost, for the batches they still have.
         self._all_topics: dict[str, TopicQueues] = {}
-        self._ready = ReadyPartitions()
-        self._deadlines = DeliveryDeadlines(limits.delivery_timeout_ms)
-        self._incomplete: dict[ProducerBatch, None] = {}
-        self._refusal: KafkaError | None = None  # why no more records are taken
 
     # Callers' threads.
 
-    def append(
-        self,
-        topic: TopicQueues,
-        partition: int | None,
-        timestamp_ms: int,
-        key: Bytes | None,
-        value: Bytes | None,
-        headers: Headers,
-        max_block_ms: float,
-    ) -> Appended:
-        """Add a record to its partition's open batch, or start one.
-
-        Args:
-            topic: from `topics`.
-            partition: None for the sticky one.
-            timestamp_ms: of the record.
-            key: its bytes.
-            value: its bytes.
-            headers: pairs of text and bytes.
-            max_block_ms: how long to wait for memory.
-
-        Returns:
-            The result of the record's batch, and the record's index in it.
+    def seal_all(self) -> list[BatchResult]:
+        """Have all that was appended sent without lingering; the results to wait for.
 
         Raises:
-            RecordTooLargeError: no batch could hold the record.
-            BufferExhaustedError: there was no memory.
-            KafkaError: the producer is closed, or cannot go on.
+            IllegalStateError: a signal handler has interrupted an append.
         """
-        queue = topic.sticky_queue if partition is None else topic.queues[partition]
-        batch = queue.open_batch
-        if batch is not None:
-            # It may be sealed by now; then it takes no more, and we look again under the lock.
-            if self._appends_are_atomic:
-                index = batch.builder.try_append(timestamp_ms, key, value, headers)
-            else:
-                with self._lock:
-                    index = batch.builder.try_append(timestamp_ms, key, value, headers)
-            if index >= 0:
-                return batch.result, index
-        record = (timestamp_ms, key, value, headers)
-        appended, wake = self._append_to_new(topic, partition, record, max_block_ms)
-        if wake:
-            self._engine.wake()
-        return appended
-
-    def append_some(
-        self, topic: TopicQueues, partition: int | None, append: AppendSome, start: int
-    ) -> tuple[BatchResult, range] | None:
-        """Add as many rows as go into the open batch; None where there is no room, or no batch.
-
-        Then the next row is to be given to `append`, which makes room or waits for it.
-        """
-        queue = topic.sticky_queue if partition is None else topic.queues[partition]
-        batch = queue.open_batch
-        if batch is None:
-            return None
-        if self._appends_are_atomic:
-            indexes = append(batch.builder, start)
-        else:
-            with self._lock:
-                indexes = append(batch.builder, start)
-        return (batch.result, indexes) if indexes else None
-
-    def _append_to_new(
-        self,
-        topic: TopicQueues,
-        partition: int | None,
-        record: Record,
-        max_block_ms: float,
-    ) -> tuple[Appended, bool]:
-        """Add a record that did not fit; whether the I/O thread has to be woken, too."""
-        size = self._sizing.buffer_size(record)
-        buffer: bytearray | None = None
-        try:
-            while True:
-                now_ms = self._engine.clock.monotonic_ms()
-                with self._lock:
-                    queue, appended = self._try_append(topic, partition, record, now_ms)
-                    if appended is None and buffer is not None:
-                        appended = self._start_batch(queue, buffer, record, now_ms)
-                        buffer = None
-                    wake, self._ready.wake_needed = self._ready.wake_needed, False
-                if appended is not None:
-                    return appended, wake
-                if wake:
-                    self._engine.wake()  # a batch is full: it must not wait for our memory
-                buffer = self._allocate(size, max_block_ms)
-        finally:
-            if buffer is not None:
-                self._pool.release([buffer])
-
-    def _try_append(
-        self,
-        topic: TopicQueues,
-        partition: int | None,
-        record: Record,
-        now_ms: float,
-    ) -> tuple[PartitionQueue, Appended | None]:
-        """Choose the partition and look once more at its open batch. Under the lock."""
-        if self._refusal is not None:
-            raise copy(self._refusal)  # each caller gets its own traceback
-        queue = topic.sticky_queue if partition is None else topic.queues[partition]
-        while True:
-            batch = queue.open_batch
-            if batch is None:
-                # Between two batches, and not before: a batch that grows is worth staying for.
-                if partition is None and topic.leave_sticky_queue():
-                    queue = topic.sticky_queue
-                    continue
-                return queue, None
-            index = batch.builder.try_append(*record)
-            if index >= 0:
-                return queue, (batch.result, index)
-            if self._sizing.is_ready(batch, record):
-                self._end_linger(batch, now_ms)
-            if not self._sizing.grow(batch, record, now_ms):
-                queue.seal()
-                self._ready.evaluate(queue, now_ms)
-
-    def _end_linger(self, batch: ProducerBatch, now_ms: float) -> None:
-        batch.due_ms = DUE_NOW
-        self._ready.evaluate(batch.queue, now_ms)
-
-    def _start_batch(
-        self, queue: PartitionQueue, buffer: bytearray, record: Record, now_ms: float
-    ) -> Appended:
-        """Begin a batch with a record that is known to fit. Under the lock."""
-        builder = self._new_builder(buffer)
-        index = builder.try_append(*record)
-        result = BatchResult(queue.topic_partition, self._engine)
-        batch = ProducerBatch(queue, builder, result, now_ms, now_ms + self._limits.linger_ms)
-        queue.push(batch)
-        self._incomplete[batch] = None
-        self._deadlines.watch(batch)
-        self._ready.evaluate(queue, now_ms)
-        return result, index
-
-    def _allocate(self, size: int, max_block_ms: float) -> bytearray:
-        if not self._engine.on_io_thread():
-            return self._pool.allocate(size, max_block_ms)
-        buffer = self._pool.try_allocate(size)
-        if buffer is None:
-            raise BufferExhaustedError(
-                "buffer.memory is used up, and a callback must not wait: it runs on the thread"
-                " that frees memory"
-            )
-        return buffer
-
-    def seal_all(self) -> list[BatchResult]:
-        """Have all that was appended sent without lingering; the results to wait for."""
+        check_not_reentered(self._lock)
         now_ms = self._engine.clock.monotonic_ms()
+        self._check_not_compressing()
         with self._lock:
             return self._seal_all(now_ms)
 
     def close(self) -> list[BatchResult]:
         """The same, and append no more."""
+        check_not_reentered(self._lock)
         now_ms = self._engine.clock.monotonic_ms()
+        self._check_not_compressing()
         with self._lock:
             self._refuse(IllegalStateError("the producer is closed"))
             return self._seal_all(now_ms)
@@ -244,6 +87,7 @@ class RecordAccumulator:
 
     def add_topic(self, name: str) -> TopicQueues | None:
         """The queues of a topic; None if the metadata does not know it."""
+        check_not_reentered(self._lock)
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
             # Read under the lock: a newer snapshot comes after us, and finds the topic.
@@ -343,7 +187,11 @@ class RecordAccumulator:
             # line, for the others wait longer.
             for batch in drained:
                 self._ready.evaluate(batch.queue, now_ms)
-        self._pool.release([buffer for batch in drained for buffer in batch.take_unused()])
+        unused = [
+            buffer for batch in drained if batch.buffer_count > 1 for buffer in batch.take_unused()
+        ]
+        if unused:
+            self._pool.release(unused)
         return drained
 
     def _put_on_wire(self, queue: PartitionQueue, now_ms: float) -> None:
@@ -400,6 +248,7 @@ class RecordAccumulator:
         with self._lock:
             expired = self._deadlines.take_expired(now_ms)
             for batch in expired:
+                batch.is_abandoned = batch.is_compressing
                 self._ready.reevaluate(batch.queue, now_ms)
         return expired
 
@@ -411,6 +260,7 @@ class RecordAccumulator:
         with self._lock:
             self._refuse(refusal)
             for batch in self._incomplete:
+                batch.is_abandoned = batch.is_compressing
                 queue = batch.queue
                 if queue.is_ready:
                     self._ready.remove(queue)

@@ -142,7 +142,9 @@ class Sender:
                     partition_data=[],
                 )
             records = batch.close(self._pool)
-            queue.topic.observe_ratio(batch.builder.compression_ratio)
+            ratio = batch.builder.compression_ratio
+            if ratio != queue.topic.compression_ratio:
+                queue.topic.observe_ratio(ratio)
             topic.partition_data.append(
                 PartitionProduceData(index=queue.partition, records=records)
             )

@@ -188,7 +188,9 @@ class Sequences:
 
     def written(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
         """The broker has the batch; it is off the wire, and may have failed here before."""
-        partition.last_acked = max(partition.last_acked, batch.next_number - 1)
+        last_number = batch.next_number - 1
+        if last_number > partition.last_acked:
+            partition.last_acked = last_number
         self._remove(partition, batch)
 
     def failed(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
@@ -234,8 +236,11 @@ class Sequences:
             partition.unfinished[place : place + 1] = parts
 
     def _remove(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
-        if batch in partition.unfinished:
-            partition.unfinished.remove(batch)
+        unfinished = partition.unfinished
+        if unfinished and unfinished[0] is batch:  # as it is while nothing fails
+            del unfinished[0]
+        elif batch in unfinished:
+            unfinished.remove(batch)
         self.settle(partition)
 
     def settle(self, partition: PartitionSequences) -> None:

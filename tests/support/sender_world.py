@@ -88,6 +88,7 @@ class SenderWorld:
             self.pool,
             self.engine,
             new_builder,
+            compresses=codec != 0,
         )
         self.sequences = Sequences(in_flight_max) if idempotent else None
         if idempotent:

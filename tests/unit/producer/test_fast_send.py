@@ -1,6 +1,7 @@
 """The short way of ordinary records, which is the native twin's, and when it is not taken."""
 
 import gc
+import inspect
 import sys
 import threading
 import weakref
@@ -30,9 +31,8 @@ class Short:
         self.topic.partition_count = 3
         self.topic.sticky = self.topic.slots[1]
         self.topics = {"t": self.topic}
-        fast = send_module.FastSend(
-            self.topics, self.clock, self.take_the_long_way, send_module.RecordFuture
-        )
+        fast = send_module.FastSend()
+        fast.set_up_send(self.topics, self.clock, self.take_the_long_way, send_module.RecordFuture)
         self.send = fast.send
 
     def take_the_long_way(self, *arguments):
@@ -101,7 +101,7 @@ def test_futures_are_not_the_garbage_collectors_business():
 
 def test_a_future_of_another_kind_is_refused():
     with pytest.raises(TypeError, match="not a native RecordFuture"):
-        send_module.FastSend({}, ManualClock(), print, object)
+        send_module.FastSend().set_up_send({}, ManualClock(), print, object)
 
 
 def test_restless_threads_lose_and_tear_nothing():
@@ -129,7 +129,29 @@ def test_restless_threads_lose_and_tear_nothing():
     assert builder.record_count == 4000
 
 
+def test_a_topic_without_partitions_is_no_division_by_zero():
+    short = Short()
+    short.topic.partition_count = 0
+    assert short.send("t", b"v", b"key") == "the long way"
+
+
+def test_slots_of_the_other_twin_are_left_to_the_long_way():
+    short = Short()
+    short.topics["t"] = _twin.load("python")["send"].TopicSlots()
+    assert short.send("t", b"v") == "the long way"
+
+
 class TestProducer:
+    def test_its_send_keeps_it_alive(self, network, log):
+        send = KafkaProducer(bootstrap_servers="broker1", environment=network).send
+        assert send("orders", b"v").get(5).topic == "orders"
+        send.__self__.close()
+
+    def test_its_send_says_what_it_takes(self):
+        names = list(inspect.signature(KafkaProducer.send).parameters)
+        assert names[1:] == ["topic", "value", "key", "headers", "partition", "timestamp_ms"]
+        assert "Returns:" in KafkaProducer.send.__doc__
+
     def test_a_subclass_that_has_its_own_send_is_asked(self, network, log):
         class Loud(KafkaProducer):
             def send(self, topic, value=None, **options):

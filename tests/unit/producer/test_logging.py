@@ -84,7 +84,7 @@ def test_nothing_is_logged_while_a_lock_is_held(log, new_producer):
     class Watcher(logging.Handler):
         def emit(self, record):
             core = producer._core
-            if core.accumulator._lock.locked() or core.pool._lock.locked():
+            if core.accumulator._lock._is_owned() or core.pool._lock._is_owned():
                 held.append(record.getMessage())
 
     producer = new_producer(retry_backoff_ms=1, max_block_ms=100)

@@ -84,12 +84,25 @@ def test_the_sticky_partition_has_a_leader_if_any_has():
     sizes = queue_sizes(0, 0, 0)
     sticky = StickyPartitioner(Entropy(1), 1, sizes, (1,))
     assert sticky.partition == 1
-    sticky.update(())
+    sticky.update((), 3)
     chosen = set()
     for _ in range(100):
         sticky.switch_after(1)
         chosen.add(sticky.partition)
     assert chosen == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("leaders", "partitions"),
+    [((0, 1), 2), ((0, 1, 2), 4), ((), 3)],
+    ids=["the topic has become smaller", "it has lost its leader", "no leader, and no such one"],
+)
+def test_the_sticky_partition_is_left_where_nothing_can_be_sent_to(leaders, partitions):
+    sticky = StickyPartitioner(Entropy(1), 1000, queue_sizes(0, 0, 0, 0), (3,))
+    assert sticky.partition == 3
+    assert sticky.update(leaders, partitions)
+    assert sticky.partition < 3
+    assert not sticky.update(leaders, partitions)
 
 
 def test_longer_queues_are_chosen_less_often_by_the_weights_of_kip_794():

@@ -1,0 +1,156 @@
+"""A signal handler interrupts the main thread inside `send`: nothing is lost, torn or stuck."""
+
+import inspect
+import sys
+
+import pytest
+
+from pyclient.errors import IllegalStateError
+from pyclient.producer import buffer_pool, delivery_deadlines, partition_queue, ready_partitions
+from pyclient.producer import record_appends as appends
+from pyclient.producer.producer_batch import ProducerBatch
+from tests.support.sender_world import SenderWorld
+
+GZIP = 1
+VALUE = b"x" * 100  # two fit into a buffer of 300
+
+# Every line that may run under a lock while a caller starts, grows and seals batches.
+INTERRUPTED = (
+    appends.RecordAppends._append_to_new,
+    appends.RecordAppends._try_append,
+    appends.RecordAppends._new_batch,
+    appends.RecordAppends._begin,
+    appends.RecordAppends._add,
+    partition_queue.PartitionQueue.push,
+    partition_queue.PartitionQueue.grown,
+    partition_queue.PartitionQueue.seal,
+    delivery_deadlines.DeliveryDeadlines.watch,
+    ready_partitions.ReadyPartitions.evaluate,
+    ready_partitions.ReadyPartitions._add,
+    ready_partitions.ReadyPartitions._set_timer,
+    buffer_pool.BufferPool.allocate,
+    buffer_pool.BufferPool.try_allocate,
+    buffer_pool.BufferPool._buffer_of,
+)
+WHERE_BATCHES_ARE_COMPRESSED = (
+    appends.RecordAppends._append_to_new,
+    appends.RecordAppends._try_append,
+    appends.RecordAppends._compress,
+    appends.RecordAppends._end_compressing,
+    ProducerBatch.begin_compressing,
+    ProducerBatch.compress,
+)
+
+
+def lines_of(functions, codec):
+    return [
+        pytest.param(function.__code__, line, codec, id=f"{function.__qualname__}+{line}-{codec}")
+        for function in functions
+        for line in range(1, len(inspect.getsource(function).splitlines()))
+    ]
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt before a line of a function runs, once, as a signal handler may."""
+
+    def __init__(self, code, line):
+        self.code = code
+        self.line = code.co_firstlineno + line
+        self.happened = False
+
+    def __enter__(self):
+        sys.settrace(self._on_call)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def _on_call(self, frame, event, _argument):
+        return self._on_line if frame.f_code is self.code else None
+
+    def _on_line(self, frame, event, _argument):
+        if event == "line" and frame.f_lineno == self.line and not self.happened:
+            self.happened = True
+            raise KeyboardInterrupt
+        return self._on_line
+
+
+def world_of(**options):
+    return SenderWorld(
+        1,
+        **{
+            "batch_size": 300,
+            "batch_max_size": 600,
+            "memory": 6000,
+            "max_request_size": 6000,
+            **options,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "codec"),
+    [*lines_of(INTERRUPTED, 0), *lines_of(WHERE_BATCHES_ARE_COMPRESSED, GZIP)],
+)
+def test_ctrl_c_at_any_line_loses_and_tears_nothing_that_was_taken(code, line, codec):
+    world = world_of(delivery_timeout_ms=10**6, codec=codec)
+    sent = []
+    with Interrupt(code, line) as interrupt:
+        for number in range(12):
+            value = b"%03d" % number + VALUE
+            try:
+                world.send(value, 0)
+            except KeyboardInterrupt:
+                continue
+            sent.append(value)
+    world.settle()
+    written = world.values(0)
+    # The record of the interrupted call may have been taken, or not.
+    assert [value for value in written if value in sent] == sent
+    assert len(written) <= len(sent) + interrupt.happened
+    assert written == sorted(set(written))
+    world.check_memory()
+
+
+def test_a_handler_that_uses_the_interrupted_producer_is_told(twin):
+    world = world_of()
+    with world.accumulator._lock:
+        for call in (
+            lambda: world.send(VALUE, 0),
+            world.accumulator.seal_all,
+            world.accumulator.close,
+        ):
+            with pytest.raises(IllegalStateError, match="signal handler"):
+                call()
+    with world.pool._lock, pytest.raises(IllegalStateError, match="signal handler"):
+        world.send(VALUE, 0)
+    world.send(VALUE, 0)
+    world.settle()
+    assert world.values(0) == [VALUE]
+
+
+def test_a_handler_that_waits_for_the_batch_its_thread_compresses_is_told(monkeypatch):
+    world = world_of(codec=GZIP, batch_max_size=300)
+    refusals = []
+
+    def compress(batch):
+        monkeypatch.undo()
+        for call in (world.accumulator.seal_all, world.accumulator.close):
+            with pytest.raises(IllegalStateError, match="signal handler") as caught:
+                call()
+            refusals.append(caught)
+
+    monkeypatch.setattr(ProducerBatch, "compress", compress)
+    for _ in range(3):
+        world.send(VALUE, 0)
+    assert len(refusals) == 2
+    world.settle()
+    assert world.values(0) == [VALUE] * 3
+
+
+def test_memory_can_be_looked_at_while_the_pool_is_locked():
+    pool = buffer_pool.BufferPool(
+        100, 10, clock=None, waiter=lambda: None, on_exhausted=lambda: None
+    )
+    with pool._lock:
+        assert pool.available == 100
