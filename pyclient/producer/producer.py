@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 from pyclient import _twin
 from pyclient.config import plugins
@@ -48,11 +48,13 @@ class KafkaProducer(_twin.FastSend):
     The options are kafka-python's and Java's: see docs/configuration.md.
     """
 
-    def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
+    # Any: a type checker would hold the values of `**{"linger.ms": 20}` against it.
+    def __init__(self, *, environment: Any = None, **configs: Any) -> None:
         """Connect to the cluster.
 
         Args:
-            environment: another world for the client to live in, for tests and simulation.
+            environment: an `Environment`: another world for the client to live in, for tests and
+                simulation.
             configs: options, as in `linger_ms=20` or `**{"linger.ms": 20}`.
 
         Raises:
@@ -236,7 +238,7 @@ class KafkaProducer(_twin.FastSend):
         """Whether a broker has answered so far."""
         return self._core.engine.metadata.snapshot.version > 0
 
-    def __enter__(self) -> KafkaProducer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
