@@ -193,17 +193,6 @@ def test_a_callback_cannot_end_the_io_thread_but_may_leave_the_callers(engine, r
         future.add_callback(lambda value: sys.exit("enough"))
 
 
-def test_a_callback_that_would_end_the_program_does_not_end_the_io_thread(engine, result, caplog):
-    future = future_of(result)
-    future.add_callback(lambda value: sys.exit(3))
-    engine.is_io_thread = True
-    result.succeed(0)
-    assert "SystemExit: 3" in caplog.text
-    engine.is_io_thread = False
-    with pytest.raises(SystemExit):
-        future.add_callback(lambda value: sys.exit(3))
-
-
 def test_waiters_go_on_only_after_the_callbacks_have_run(engine, result):
     order = []
     future = future_of(result)
