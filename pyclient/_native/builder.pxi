@@ -17,16 +17,6 @@ cdef enum:
 cdef tuple EMPTY = ()
 
 
-cdef inline int64_t check_timestamp(timestamp_ms) except -2:
-    cdef int64_t timestamp
-    if type(timestamp_ms) is not int:  # Cython would take a float
-        raise TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
-    timestamp = timestamp_ms
-    if timestamp < -1:
-        raise ValueError(f"a timestamp is not negative: {timestamp}")
-    return timestamp
-
-
 @cython.final
 cdef class BatchBuilder:
     """A v2 record batch that grows in the buffers it is given.
@@ -383,6 +373,10 @@ cdef class BatchBuilder:
         if self.header is None:
             self.closed_parts = None
         return [(<Segment>segment).give_back() for segment in segments]
+
+    def release_to(self, list buffers not None) -> None:
+        """The same, into a list: an interrupt can come before or after, but not in between."""
+        buffers.extend(self.release())
 
     @property
     def is_detached(self) -> bool:

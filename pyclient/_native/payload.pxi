@@ -34,3 +34,13 @@ cdef inline object open_payload(object content, const uint8_t **data, Py_ssize_t
     data[0] = payload.data
     size[0] = payload.size
     return payload
+
+
+cdef inline int64_t check_timestamp(timestamp_ms) except -2:
+    cdef int64_t timestamp
+    if type(timestamp_ms) is not int:  # Cython would take a float
+        raise TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
+    timestamp = timestamp_ms
+    if timestamp < -1:
+        raise ValueError(f"a timestamp is not negative: {timestamp}")
+    return timestamp

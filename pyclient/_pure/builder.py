@@ -396,6 +396,10 @@ class BatchBuilder:
             self._parts = None
         return [segment.buffer for segment in segments]
 
+    def release_to(self, buffers: list[Any]) -> None:
+        """The same, into a list: an interrupt can come before or after, but not in between."""
+        buffers += self.release()
+
     @property
     def is_detached(self) -> bool:
         """Whether the closed batch does not need its buffers: it is compressed, or was copied."""

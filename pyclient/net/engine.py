@@ -100,6 +100,7 @@ class Engine:
         self._unusable: str | None = None  # why, once it is
         self._forked = False
         self._on_unusable: list[Callable[[], None]] = []
+        self._wait_checks: list[Callable[[], None]] = []
         # Looked up as an attribute on every send: no method in between.
         self.wake = self._poller.wake
         self.waiter = self._waiting.waiter
@@ -216,12 +217,18 @@ class Engine:
     # Work for the I/O thread
 
     def check_may_wait(self, call: str) -> None:
-        """Raise if this is a callback on the I/O thread, where `call` would block.
+        """Raise where `call` would wait for ever: in a callback, on the I/O thread.
 
         Raises:
-            IllegalStateError: it is.
+            IllegalStateError: it would; or a check that was added says so.
         """
         check_may_wait(self._waiting, call)
+        for check in self._wait_checks:
+            check()
+
+    def add_wait_check(self, check: Callable[[], None]) -> None:
+        """Have `check` called before a caller waits; it raises where that would be for ever."""
+        self._wait_checks.append(check)
 
     def submit(self, command: Callable[[], Any] | Command) -> None:
         """Run a command on the I/O thread."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from pyclient.clock import Clock
 from pyclient.errors import BufferExhaustedError, IllegalStateError
@@ -18,6 +18,15 @@ from pyclient.producer.reentry import check_not_reentered, new_lock
 
 Buffer: TypeAlias = bytearray | memoryview
 """Memory that counts against the total: what the pool gave out, or what it was exchanged for."""
+
+
+class Holder(Protocol):
+    """Who has buffers of the pool, or what they were exchanged for."""
+
+    kept: memoryview | None
+
+    def release_to(self, buffers: list[Buffer]) -> None:
+        """Add the buffers to the list, in a step that cannot be interrupted."""
 
 
 class _Claim:
@@ -64,6 +73,7 @@ class BufferPool:
         # Bytes that nobody holds, the free list's not among them. Below zero while a split
         # holds more than there is (see `allocate_beyond`).
         self._unpooled = total
+        self._returning: list[Buffer] = []  # on their way back
         self._queue: deque[_Claim] = deque()
         self._closed = False
         self.exhausted_count = 0  # callers that waited in vain
@@ -138,37 +148,57 @@ class BufferPool:
     def release(self, buffers: Iterable[Buffer]) -> None:
         """Take buffers back, and serve those who wait."""
         with self._lock:
-            self._take_back(buffers)
+            self._returning += buffers
+            self._take_back()
             granted = self._grant()
         _wake(granted)
 
-    def exchange(self, buffers: Iterable[Buffer], kept: memoryview) -> None:
-        """Take buffers back for bytes that are elsewhere, and count against the total, too."""
+    def exchange(self, holder: Holder, kept: memoryview) -> None:
+        """Take a holder's buffers back for bytes that are elsewhere, and count, too, from now on.
+
+        It may be interrupted: the holder has `kept` just if it counts.
+        """
+        size = len(kept)
         with self._lock:
-            self._take_back(buffers)
-            while self._unpooled < len(kept) and self._free:
-                self._free.pop()
-                self._unpooled += self.pooled_size
-            self._unpooled -= len(kept)
+            while self._unpooled < size and self._free:
+                self._unpool()
+            holder.kept, self._unpooled = kept, self._unpooled - size
+            holder.release_to(self._returning)
+            self._take_back()
             granted = self._grant()
         _wake(granted)
+
+    def check_not_interrupted(self) -> None:
+        """Raise where a signal handler has interrupted this thread inside a call of the pool."""
+        check_not_reentered(self._lock)
 
     @property
     def is_short(self) -> bool:
         """Whether more than half of the memory is held; a look without the lock."""
         return 2 * self._available() < self.total
 
-    def _take_back(self, buffers: Iterable[Buffer]) -> None:
-        for buffer in buffers:
-            # What a split holds beyond the total is paid back before anything is pooled.
-            if (
-                len(buffer) == self.pooled_size
-                and self._unpooled >= 0
-                and isinstance(buffer, bytearray)  # and not what `exchange` let its owner keep
-            ):
-                self._free.append(buffer)
+    def _take_back(self) -> None:
+        """Under the lock. An interrupt leaves the rest to the next time.
+
+        It comes at a call or a turn of the loop, so never between the last two steps.
+        """
+        returning = self._returning
+        while returning:
+            buffer = returning[-1]
+            size = len(buffer)
+            # What `exchange` let its owner keep is not ours; and what is held beyond the total is
+            # paid back before anything is pooled.
+            is_ours = size == self.pooled_size and isinstance(buffer, bytearray)
+            if is_ours and self._unpooled >= 0:
+                self._free += (buffer,)  # type: ignore[arg-type]
             else:
-                self._unpooled += len(buffer)
+                self._unpooled += size
+            del returning[-1]
+
+    def _unpool(self) -> None:
+        """Let go of a free buffer, but not of its bytes."""
+        del self._free[-1]
+        self._unpooled += self.pooled_size
 
     def close(self) -> None:
         """Give out no more; whoever waits gets an error. Releasing goes on."""
@@ -198,8 +228,7 @@ class BufferPool:
             claim.granted = True
             return
         while self._unpooled < claim.size:
-            del self._free[-1]
-            self._unpooled += self.pooled_size
+            self._unpool()
         self._unpooled -= claim.size
         claim.granted = True
 

@@ -88,6 +88,7 @@ class ProducerCore:
         self._add_managers(config, batch_size, new_builder)
         engine.metadata.add_listener(self.accumulator.update_metadata)
         engine.on_unusable(self._note_unusable)
+        engine.add_wait_check(self.accumulator.check_not_interrupted)
         self.is_usable = True
         self._is_closed = False
         self._is_forked = False

@@ -34,6 +34,7 @@ class ProducerBatch:
         created_ms: when its first record came; linger and delivery time run from here.
         due_ms: not to be sent before: the end of linger, or of a retry's back-off.
         buffer_count: how many buffers it has got.
+        kept: what it holds in place of its buffers.
         position: the count of records before it in its queue, which orders batches.
         attempts: how often it was sent in vain.
         number: the count of records before it in this partition and epoch; None until it is
@@ -47,7 +48,6 @@ class ProducerBatch:
     """
 
     __slots__ = (
-        "_detached",
         "attempts",
         "buffer_count",
         "builder",
@@ -57,6 +57,7 @@ class ProducerBatch:
         "is_abandoned",
         "is_compressing",
         "is_on_wire",
+        "kept",
         "last_error",
         "maybe_written",
         "number",
@@ -81,7 +82,7 @@ class ProducerBatch:
         self.due_ms = due_ms
         self.drained_ms = created_ms
         self.buffer_count = 1
-        self._detached: memoryview | None = None  # what it holds in place of its buffers
+        self.kept: memoryview | None = None
         self.position = 0  # set by the queue
         self.attempts = 0
         self.record_count = 0  # known once sealed
@@ -119,9 +120,13 @@ class ProducerBatch:
         self.due_ms = _NOT_YET
         self.is_compressing = True
 
-    def compress(self) -> None:
-        """Do ahead, on another thread, what takes the longest of `close`."""
-        self.builder.close()
+    def compress(self, pool: BufferPool) -> None:
+        """Do ahead, on the thread that filled it, what takes the longest of `close`.
+
+        It gives its buffers back at once: it may have to wait for long.
+        """
+        parts: Sequence[memoryview] = self.builder.close()
+        pool.exchange(self, parts[1])
 
     def take_unused(self) -> list[bytearray]:
         """Buffers that the batch was given to grow into, and did not need after all."""
@@ -140,17 +145,20 @@ class ProducerBatch:
         is_short = pool.is_short
         is_sparse = is_short and 2 * self.builder.raw_size <= pool.pooled_size
         parts: Sequence[memoryview] = self.builder.close(detach=is_sparse)
-        if is_short and self._detached is None and self.builder.is_detached:
-            pool.exchange(self.builder.release(), parts[1])
-            self._detached = parts[1]
+        if is_short and self.kept is None and self.builder.is_detached:
+            pool.exchange(self, parts[1])
         return parts
+
+    def release_to(self, buffers: list[Buffer]) -> None:
+        """Add the batch's buffers to the list, each once."""
+        self.builder.release_to(buffers)
 
     def take_buffers(self) -> list[Buffer]:
         """What goes back to the pool, each buffer once; nobody reads the batch any more."""
         buffers: list[Buffer] = self.builder.release()
-        if self._detached is not None:
-            buffers.append(self._detached)
-            self._detached = None
+        if self.kept is not None:
+            buffers.append(self.kept)
+            self.kept = None
         return buffers
 
     def __repr__(self) -> str:

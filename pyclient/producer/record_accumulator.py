@@ -21,7 +21,6 @@ from pyclient.producer.buffer_pool import BufferPool
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
 from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
 from pyclient.producer.record_appends import RecordAppends
-from pyclient.producer.reentry import check_not_reentered
 
 if TYPE_CHECKING:
     from pyclient._twin import TopicSlots
@@ -58,17 +57,15 @@ class RecordAccumulator(RecordAppends):
         Raises:
             IllegalStateError: a signal handler has interrupted an append.
         """
-        check_not_reentered(self._lock)
+        self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
-        self._check_not_compressing()
         with self._lock:
             return self._seal_all(now_ms)
 
     def close(self) -> list[BatchResult]:
         """The same, and append no more."""
-        check_not_reentered(self._lock)
+        self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
-        self._check_not_compressing()
         with self._lock:
             self._refuse(IllegalStateError("the producer is closed"))
             return self._seal_all(now_ms)
@@ -87,7 +84,7 @@ class RecordAccumulator(RecordAppends):
 
     def add_topic(self, name: str) -> TopicQueues | None:
         """The queues of a topic; None if the metadata does not know it."""
-        check_not_reentered(self._lock)
+        self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
             # Read under the lock: a newer snapshot comes after us, and finds the topic.

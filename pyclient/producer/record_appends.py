@@ -138,7 +138,7 @@ class RecordAppends:
     ) -> Appended:
         """Add a record that did not fit into an open batch."""
         size = self._sizing.buffer_size(record)
-        self._check_not_compressing()
+        self.check_not_interrupted()
         buffer: bytearray | None = None
         full: ProducerBatch | None = None
         started: ProducerBatch | None = None
@@ -244,7 +244,7 @@ class RecordAppends:
     def _compress(self, batch: ProducerBatch) -> None:
         """Close a full batch here, so that the I/O thread need not: another core is free for it."""
         try:
-            batch.compress()
+            batch.compress(self._pool)
         except Exception:  # the I/O thread tries again, and has ways to fail a batch
             log.debug("A full batch could not be compressed", exc_info=True)
         finally:
@@ -264,11 +264,17 @@ class RecordAppends:
         if wake:
             self._engine.wake()
 
-    def _check_not_compressing(self) -> None:
-        """Raise where a signal handler has interrupted this thread while it compressed a batch.
+    def check_not_interrupted(self) -> None:
+        """Raise where a signal handler has interrupted this thread inside an append.
 
-        It must not wait: for memory that the batch holds, or for the batch.
+        It must not wait: for a lock that the thread holds, for memory of the batch that the thread
+        compresses, or for that batch.
+
+        Raises:
+            IllegalStateError: it has; says what to do in a handler.
         """
+        check_not_reentered(self._lock)
+        self._pool.check_not_interrupted()
         if self._compressors and get_ident() in self._compressors:
             raise interrupted_itself()
 

@@ -23,10 +23,10 @@ def while_compressing(monkeypatch):
     def arrange(event):
         compress = ProducerBatch.compress
 
-        def compressing(batch):
+        def compressing(batch, pool):
             monkeypatch.setattr(ProducerBatch, "compress", compress)
             event()
-            compress(batch)
+            compress(batch, pool)
 
         monkeypatch.setattr(ProducerBatch, "compress", compressing)
 

@@ -39,6 +39,7 @@ WHERE_BATCHES_ARE_COMPRESSED = (
     appends.RecordAppends._end_compressing,
     ProducerBatch.begin_compressing,
     ProducerBatch.compress,
+    buffer_pool.BufferPool.exchange,
 )
 
 
@@ -133,7 +134,7 @@ def test_a_handler_that_waits_for_the_batch_its_thread_compresses_is_told(monkey
     world = world_of(codec=GZIP, batch_max_size=300)
     refusals = []
 
-    def compress(batch):
+    def compress(batch, pool):
         monkeypatch.undo()
         for call in (world.accumulator.seal_all, world.accumulator.close):
             with pytest.raises(IllegalStateError, match="signal handler") as caught:
