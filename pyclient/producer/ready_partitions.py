@@ -61,6 +61,11 @@ class ReadyPartitions:
         queue.is_blocked = False
         self.evaluate(queue, now_ms)
 
+    def withdraw(self, queue: PartitionQueue, now_ms: float) -> None:
+        """Take a partition off the list if its oldest batch is not to be sent after all."""
+        if queue.is_ready and queue.waiting[0].due_ms > now_ms:
+            self.remove(queue)
+
     def remove(self, queue: PartitionQueue) -> None:
         """Take a ready partition off the list."""
         queues = self._by_node[queue.leader]

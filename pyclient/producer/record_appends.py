@@ -150,6 +150,7 @@ class RecordAppends:
                     if full is not None:
                         self._compressors.add(get_ident())
                         full.begin_compressing()
+                        self._ready.withdraw(queue, now_ms)
                     elif appended is None and buffer is not None:
                         # The buffer is ours or the batch's: one step, without a call in it.
                         started, buffer = self._new_batch(queue, buffer, now_ms), None

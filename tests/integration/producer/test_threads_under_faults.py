@@ -61,9 +61,12 @@ def send(producer: KafkaProducer, thread: int, futures: list) -> None:
         futures.append(producer.send("orders", value, **arguments))
 
 
-@pytest.mark.parametrize("memory", [33_554_432, 100_000])
+@pytest.mark.parametrize(
+    ("memory", "codec"),
+    [(33_554_432, None), (100_000, None), (33_554_432, "gzip"), (100_000, "gzip")],
+)
 def test_nothing_is_lost_torn_or_twice_and_nothing_is_left(
-    twin, kafka_broker, written, restless, memory
+    twin, kafka_broker, written, restless, memory, codec
 ):
     kafka_broker.create_topic("orders", partitions=PARTITIONS)
     faults = kafka_broker.faults
@@ -76,6 +79,7 @@ def test_nothing_is_lost_torn_or_twice_and_nothing_is_left(
         bootstrap_servers=kafka_broker.bootstrap_servers,
         batch_size=2_000,  # many batches, so that there is order to lose
         buffer_memory=memory,
+        compression_type=codec,
         linger_ms=1,
         retry_backoff_ms=5,
         reconnect_backoff_ms=5,
@@ -111,3 +115,31 @@ def test_nothing_is_lost_torn_or_twice_and_nothing_is_left(
     deadline = Deadline(SystemClock(), 10_000)  # the broker's end closes a moment later
     while sockets() > sockets_before:
         assert not deadline.expired, "a socket is left"
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+@pytest.mark.parametrize("batch_max_size", [2_000, 16_000])
+def test_no_batch_is_torn_by_threads_that_fill_it_while_it_is_sent(
+    twin, kafka_broker, restless, codec, batch_max_size
+):
+    """A batch that fails its checksum is sent again, and would not be missed: so count those."""
+    kafka_broker.create_topic("orders", partitions=PARTITIONS)
+    with KafkaProducer(
+        bootstrap_servers=kafka_broker.bootstrap_servers,
+        batch_size=2_000,
+        batch_max_size=batch_max_size,
+        buffer_memory=200_000,
+        compression_type=codec,
+    ) as producer:
+        threads = [
+            threading.Thread(target=send, args=(producer, number, [])) for number in range(THREADS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        producer.flush()
+        figures = producer.metrics()["producer-metrics"]
+    assert figures["record-send-total"] == THREADS * RECORDS
+    assert figures["record-retry-total"] == 0
+    assert figures["buffer-available-bytes"] == 200_000

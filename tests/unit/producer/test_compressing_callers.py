@@ -60,6 +60,28 @@ def test_a_batch_is_not_sent_while_it_is_being_compressed(world, while_compressi
     assert world.accumulator.ready_nodes(world.clock.monotonic_ms()) == [1]
 
 
+def test_a_batch_that_was_ready_is_not_sent_once_it_is_being_compressed(twin, while_compressing):
+    world = SenderWorld(
+        1, codec=GZIP, batch_size=300, batch_max_size=600, memory=6000, max_request_size=6000
+    )
+    for _ in range(3):
+        world.send(VALUE, 0)
+    assert world.accumulator.ready_nodes(world.clock.monotonic_ms()) == [1]  # and may still grow
+    drained = []
+
+    def drain():
+        now_ms = world.clock.monotonic_ms()
+        drained.extend(world.accumulator.drain(1, 10**6, now_ms, lambda queue, batch: True))
+
+    while_compressing(drain)
+    for _ in range(4):
+        world.send(VALUE, 0)
+    assert drained == []
+    world.settle()
+    assert world.values(0) == [VALUE] * 7
+    world.check_memory()
+
+
 def test_the_io_thread_compresses_again_what_was_interrupted(world, while_compressing):
     def interrupt():
         raise KeyboardInterrupt
