@@ -30,7 +30,7 @@ class Limits(NamedTuple):
     delivery_timeout_ms: float
 
 
-_BUFFERS_AT_ONCE: Final = 4
+_BUFFERS_AT_ONCE: Final = 8
 
 
 class BatchSizing:
@@ -82,7 +82,7 @@ class BatchSizing:
         room = self._buffers_until_limit(batch)
         # Several at a time where it goes on growing, for each time costs as much as a hundred
         # records; what is left of them goes back when the batch is drained.
-        for count in range(min(batch.buffer_count, _BUFFERS_AT_ONCE, room)):
+        for count in range(min(2 * batch.buffer_count, _BUFFERS_AT_ONCE, room)):
             buffer = self._pool.try_allocate(self._pool.pooled_size)
             if buffer is None:
                 return count > 0

@@ -41,13 +41,13 @@ def test_a_batch_that_goes_on_growing_takes_several_buffers_and_gives_back_what_
     twin,
 ):
     world = world_of(batch_max_size=3000)
-    results = results_of(world, 5)  # one buffer, one more, and two at once: four of two records
+    results = results_of(world, 7)  # one buffer, two more, and six at once: of two records each
     assert all(one is results[0] for one in results)
-    assert world.pool.available == 6000 - 4 * 300
+    assert world.pool.available == 6000 - 9 * 300
     world.poll()
-    assert world.pool.available == 6000 - 3 * 300
+    assert world.pool.available == 6000 - 4 * 300
     world.settle()
-    assert world.values(0) == [VALUE] * 5
+    assert world.values(0) == [VALUE] * 7
     world.check_memory()
 
 
