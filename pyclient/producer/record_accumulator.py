@@ -11,43 +11,20 @@ Nothing here scans partitions: see `ready_partitions`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.producer.batch_result import BatchResult
-from pyclient.producer.batch_sizing import Limits
-from pyclient.producer.buffer_pool import BufferPool
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
-from pyclient.producer.producer_batch import DUE_NOW, BuilderFactory, ProducerBatch
+from pyclient.producer.producer_batch import DUE_NOW, ProducerBatch
 from pyclient.producer.record_appends import RecordAppends
-
-if TYPE_CHECKING:
-    from pyclient._twin import TopicSlots
-    from pyclient.net.engine import Engine
 
 MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
 
 
 class RecordAccumulator(RecordAppends):
     """The queues of all partitions."""
-
-    def __init__(
-        self,
-        limits: Limits,
-        pool: BufferPool,
-        engine: Engine,
-        new_builder: BuilderFactory,
-        *,
-        compresses: bool = False,
-    ) -> None:
-        super().__init__(limits, pool, engine, new_builder, compresses=compresses)
-        # Those that records can be sent to; callers look one up without the lock. The same
-        # topics in both, until no more records are taken.
-        self.topics: dict[str, TopicQueues] = {}
-        self.slots: dict[str, TopicSlots] = {}
-        # Also those that the metadata has lost, for the batches they still have.
-        self._all_topics: dict[str, TopicQueues] = {}
 
     # Callers' threads.
 

@@ -30,6 +30,7 @@ from pyclient.records.builder import BatchBuilder
 from pyclient.serialization import Bytes, Headers
 
 if TYPE_CHECKING:
+    from pyclient._twin import TopicSlots
     from pyclient.net.engine import Engine
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,12 @@ class RecordAppends:
         self._new_builder = new_builder
         self._appends_are_atomic = _twin.NATIVE
         self._lock = new_lock()
+        # Those that records can be sent to; callers look one up without the lock. The same
+        # topics in both, until no more records are taken.
+        self.topics: dict[str, TopicQueues] = {}
+        self.slots: dict[str, TopicSlots] = {}
+        # Also those that the metadata has lost, for the batches they still have.
+        self._all_topics: dict[str, TopicQueues] = {}
         self._ready = ReadyPartitions()
         self._deadlines = DeliveryDeadlines(limits.delivery_timeout_ms)
         self._incomplete: dict[ProducerBatch, None] = {}
