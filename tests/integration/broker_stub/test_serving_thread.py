@@ -35,7 +35,7 @@ class Threads:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
         self._changed = threading.Condition()
-        self._seen: set[tuple[str, int | None]] = set()
+        self._seen: set[tuple[str, threading.Thread]] = set()  # not idents: those are used again
 
     def watch(self, what: str, owner: Any, name: str, *, ending: str = "") -> None:
         """Note who calls this; with an ending, for such paths only."""
@@ -44,7 +44,7 @@ class Threads:
         def watched(*arguments: Any, **options: Any) -> Any:
             if not ending or str(arguments[0]).endswith(ending):
                 with self._changed:
-                    self._seen.add((what, threading.get_ident()))
+                    self._seen.add((what, threading.current_thread()))
                     self._changed.notify_all()
             return call(*arguments, **options)
 
@@ -56,8 +56,8 @@ class Threads:
                 lambda: any(seen == what for seen, _ in self._seen), TIMEOUT_SECONDS
             ), f"no {what}"
 
-    def those_on(self, thread: int) -> set[str]:
-        return {what for what, ident in self._seen if ident == thread}
+    def those_on(self, thread: threading.Thread) -> set[str]:
+        return {what for what, seen_on in self._seen if seen_on is thread}
 
 
 @pytest.fixture
@@ -108,11 +108,11 @@ def test_nothing_that_may_block_runs_on_the_serving_thread(threads):
         request = DeleteTopicsRequest(topics=[DeleteTopicState(name="expiring")])
         assert client.ask(request, 6).responses[0].error_code == 0
         threads.wait_for("removal of a folder")
-        serving = broker.call(lambda node: threading.get_ident())
+        serving = broker.call(lambda node: threading.current_thread())
         broker.kill()
         broker.start()
         threads.wait_for("recovery")
-        serving_again = broker.call(lambda node: threading.get_ident())
+        serving_again = broker.call(lambda node: threading.current_thread())
     assert threads.those_on(serving) == set()
     assert threads.those_on(serving_again) == set()
 
@@ -127,7 +127,7 @@ def test_an_index_that_a_read_finds_damaged_is_made_anew_elsewhere(threads):
         index = broker.data_dir / "orders-0" / f"{0:020d}.index"
         with index.open("r+b") as file:
             file.write(b"\xff" * index.stat().st_size)
-        serving = broker.call(lambda node: threading.get_ident())
+        serving = broker.call(lambda node: threading.current_thread())
         for offset in range(10):
             assert broker.call(partial(read_end, offset=offset)) == offset + 1
         threads.wait_for("making of an index")
