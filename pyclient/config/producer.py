@@ -218,6 +218,14 @@ DEFINITION = ConfigDefinition(
             None,
             "Let the broker create a topic that send() names and nobody has created.",
         ),
+        ConfigKey(
+            "metadata.max.idle.ms",
+            int,
+            300_000,
+            at_least(5_000),
+            "Ask no more for a topic that nothing was sent to for so long. Until then a topic that"
+            " was deleted may be created again by being asked for.",
+        ),
         *METRICS_KEYS,
     ),
     (
@@ -237,9 +245,6 @@ DEFINITION = ConfigDefinition(
         ),
         RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
         RefusedKey("partitioner.availability.timeout.ms", _PARTITIONING, (0,)),
-        RefusedKey(
-            "metadata.max.idle.ms", "topics stay in the metadata once used", (300_000, None)
-        ),
     ),
     {
         **COMMON_ELSEWHERE,

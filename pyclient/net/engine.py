@@ -91,6 +91,7 @@ class Engine:
                 self.entropy, config["retry.backoff.ms"], config["retry.backoff.max.ms"]
             ),
             max_age_ms=config["metadata.max.age.ms"],
+            max_idle_ms=config.get("metadata.max.idle.ms", math.inf),
             allow_auto_create_topics=allow_auto_create_topics,
             rebootstrap_trigger_ms=config["metadata.recovery.rebootstrap.trigger.ms"],
         )

@@ -45,6 +45,8 @@ class MetadataManager:
     Attributes:
         snapshot: what is known now. Any thread may read it.
         failure: why the last request for more failed, if it did. Any thread may read it.
+        last_used_ms: tells when a topic was last used by others than those who ask for it; infinity
+            while it is in use.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class MetadataManager:
         *,
         max_age_ms: float,
         allow_auto_create_topics: bool,
+        max_idle_ms: float = math.inf,
         rebootstrap_trigger_ms: float = math.inf,
     ) -> None:
         self.snapshot = ClusterMetadata()
@@ -67,9 +70,12 @@ class MetadataManager:
         self._waiting = waiting
         self._backoff = backoff
         self._max_age_ms = max_age_ms
+        self._max_idle_ms = max_idle_ms
+        self.last_used_ms: Callable[[str], float] = _never
         self._allow_auto_create_topics = allow_auto_create_topics
         self._rebootstrap_trigger_ms = rebootstrap_trigger_ms
-        self._topics: dict[str, None] | None = {}  # None: all there are
+        # When each was asked for. None: all there are.
+        self._topics: dict[str, float] | None = {}
         self._new_topics: dict[str, None] = {}  # of these, never described yet
         self._listeners: list[Callable[[ClusterMetadata], None]] = []
         # A deque: callers append while the I/O thread empties it, and both are atomic.
@@ -101,7 +107,7 @@ class MetadataManager:
 
     def set_topics(self, topics: Iterable[str] | None) -> None:
         """Describe these topics and no others; None means all that the cluster has."""
-        names = None if topics is None else dict.fromkeys(topics)
+        names = None if topics is None else dict.fromkeys(topics, math.inf)
         self._io_thread.submit(lambda: self._set_topics(names))
 
     def forget_topic(self, topic: str) -> None:
@@ -205,6 +211,8 @@ class MetadataManager:
             self._failing_since_ms = now_ms
         # Only the new topics, unless everything is wanted anyway.
         partial = not self._wanted and now_ms < self._fresh_until_ms
+        if not partial:
+            self._forget_idle(now_ms)
         names = self._new_topics if partial else self._topics
         request = MetadataRequest(
             topics=None if names is None else [MetadataRequestTopic(name=one) for one in names],
@@ -292,13 +300,13 @@ class MetadataManager:
 
     def _add_topic(self, topic: str) -> None:
         if self._topics is not None:
-            self._topics[topic] = None
+            self._topics[topic] = self._clock.monotonic_ms()
         if topic not in self.snapshot.topics:
             self._new_topics[topic] = None
             if self._failing_since_ms == math.inf:
                 self._not_before_ms = -math.inf  # the pace is for repeats, this is something new
 
-    def _set_topics(self, names: dict[str, None] | None) -> None:
+    def _set_topics(self, names: dict[str, float] | None) -> None:
         if names is None:
             self._wanted = self._wanted or self._topics is not None
             self._topics = None
@@ -312,9 +320,26 @@ class MetadataManager:
         for topic in names:
             if old is None or topic not in old:
                 self._add_topic(topic)
+                names[topic] = math.inf
 
     def _forget_topic(self, topic: str) -> None:
         if self._topics is not None and topic in self._topics:
             del self._topics[topic]
             self._new_topics.pop(topic, None)
             self._publish(self.snapshot.without_topics([topic]))
+
+    def _forget_idle(self, now_ms: float) -> None:
+        """Drop topics that nobody has used for long: else asking for one would never end."""
+        since_ms = now_ms - self._max_idle_ms
+        idle = [
+            topic
+            for topic, asked_ms in (self._topics or {}).items()
+            if asked_ms <= since_ms and self.last_used_ms(topic) <= since_ms
+        ]
+        for topic in idle:
+            logger.debug("Topic %s is forgotten: unused for metadata.max.idle.ms", topic)
+            self._forget_topic(topic)
+
+
+def _never(_topic: str) -> float:
+    return -math.inf

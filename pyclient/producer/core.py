@@ -87,6 +87,7 @@ class ProducerCore:
         self.metrics = producer_metrics(config, engine.clock, self.pool)
         self._add_managers(config, batch_size, new_builder)
         engine.metadata.add_listener(self.accumulator.update_metadata)
+        engine.metadata.last_used_ms = self.accumulator.last_used_ms
         engine.on_unusable(self._note_unusable)
         engine.add_wait_check(self.accumulator.check_not_interrupted)
         self.is_usable = True

@@ -139,6 +139,7 @@ class TopicQueues:
         slots: the open batches, and the count of partitions as the metadata has it; there are
             more queues if the topic was made anew with fewer.
         batch_max_size: bytes that a batch may grow to.
+        used_ms: when a batch was last begun.
         compression_ratio: what is left of a batch's bytes on the wire, as far as is known; 1
             without compression. See `observe_ratio`.
     """
@@ -153,6 +154,7 @@ class TopicQueues:
         "queues",
         "slots",
         "sticky_queue",
+        "used_ms",
     )
 
     def __init__(
@@ -161,6 +163,7 @@ class TopicQueues:
         self.name = metadata.name
         self.batch_max_size = batch_max_size
         self.compression_ratio = 1.0
+        self.used_ms = -math.inf
         self.queues: list[PartitionQueue] = []
         self.queue_sizes = QueueSizes()
         self.slots = _twin.TopicSlots()
@@ -210,6 +213,11 @@ class TopicQueues:
         """The broker found a batch too large: let none grow again. The I/O thread."""
         self.batch_max_size = min(self.batch_max_size, batch_size)
         self.compression_ratio = max(self.compression_ratio, 1.0)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch waits or is on the wire."""
+        return not any(queue.waiting or queue.on_wire for queue in self.queues)
 
     @property
     def partition_count(self) -> int:

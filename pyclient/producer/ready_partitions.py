@@ -44,6 +44,10 @@ class ReadyPartitions:
         queues = self._by_node.get(node)
         return None if queues is None else next(iter(queues))
 
+    def topics(self, node: int) -> set[str]:
+        """The topics of a node's ready partitions."""
+        return {queue.topic.name for queue in self._by_node.get(node, ())}
+
     def evaluate(self, queue: PartitionQueue, now_ms: float) -> None:
         """List a partition if its oldest batch may be sent, else set its timer."""
         if queue.is_ready or queue.is_blocked or not queue.waiting:

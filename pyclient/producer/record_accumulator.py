@@ -10,11 +10,12 @@ Nothing here scans partitions: see `ready_partitions`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from pyclient.errors import IllegalStateError, KafkaError
-from pyclient.metadata import ClusterMetadata
+from pyclient.metadata import NO_LEADER, ClusterMetadata
 from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.partition_queue import PartitionQueue, TopicQueues
 from pyclient.producer.producer_batch import DUE_NOW, ProducerBatch
@@ -116,6 +117,20 @@ class RecordAccumulator(RecordAppends):
                     oldest.due_ms = DUE_NOW
             queue.leader_epoch = epoch
             self._ready.change_leader(queue, leader, now_ms)
+
+    def last_used_ms(self, name: str) -> float:
+        """When a topic's last batch was begun; infinity while it has one."""
+        with self._lock:
+            topic = self._all_topics.get(name)
+            if topic is None:
+                return -math.inf
+            return topic.used_ms if topic.is_empty else math.inf
+
+    @property
+    def topics_without_leader(self) -> set[str]:
+        """Those that have a batch to send and do not know where to."""
+        with self._lock:
+            return self._ready.topics(NO_LEADER)
 
     def ready_nodes(self, now_ms: float) -> list[int]:
         """The leaders of partitions with a batch to send; -1 for those without a leader."""

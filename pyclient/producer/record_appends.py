@@ -244,6 +244,7 @@ class RecordAppends:
 
     def _add(self, batch: ProducerBatch, now_ms: float) -> None:
         """Every step may be done twice."""
+        batch.queue.topic.used_ms = now_ms
         self._incomplete[batch] = None
         batch.queue.push(batch)
         self._deadlines.watch(batch)

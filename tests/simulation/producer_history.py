@@ -264,4 +264,5 @@ def drawn_options(chance: Chance) -> dict[str, Any]:
         "retry_backoff_ms": chance.choice((10, 100)),
         "reconnect_backoff_ms": chance.choice((1, 50)),
         "bootstrap_timeout_ms": 5_000,
+        "metadata_max_idle_ms": chance.choice((5_000, 300_000)),
     }
