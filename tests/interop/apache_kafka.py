@@ -162,7 +162,8 @@ class ApacheKafka:
         if not properties.exists():
             properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            format_arguments = ["format", "-t", cluster_id, "-c", str(properties)]
+            # In one argument: an id may begin with a dash.
+            format_arguments = ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
             run_tool("kafka.tools.StorageTool", format_arguments)
 
     def launch(self) -> None:
