@@ -183,6 +183,11 @@ class MetadataManager:
 
     # On the I/O thread
 
+    def keep_topic(self, topic: str) -> None:
+        """Go on describing a topic, if it was forgotten; else it is asked for at its pace."""
+        if self._topics is not None and topic not in self._topics:
+            self._add_topic(topic)
+
     def add_listener(self, listener: Callable[[ClusterMetadata], None]) -> None:
         """Call `listener` on the I/O thread with each new snapshot. Before the engine starts."""
         self._listeners.append(listener)

@@ -111,7 +111,7 @@ class Sender:
         if version != self._searched_version:
             self._searched_version = version
             for topic in self._accumulator.topics_without_leader:
-                self._metadata.add_topic(topic)  # it may have been forgotten just before a send
+                self._metadata.keep_topic(topic)  # it may have been forgotten just before a send
             self._metadata.request_update()
 
     def _requests(self, node: int, now_ms: float) -> list[UnsentRequest]:

@@ -29,13 +29,13 @@ class FakeMetadata:
     def __init__(self):
         self.snapshot = ClusterMetadata()
         self.update_requests = 0
-        self.added_topics = []
+        self.kept_topics = []
 
     def request_update(self):
         self.update_requests += 1
 
-    def add_topic(self, topic):
-        self.added_topics.append(topic)
+    def keep_topic(self, topic):
+        self.kept_topics.append(topic)
 
     def update_leaders(self, leaders, endpoints):
         self.snapshot = self.snapshot.with_leaders(leaders, endpoints)

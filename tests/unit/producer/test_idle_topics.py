@@ -62,7 +62,7 @@ def test_a_record_that_comes_as_its_topic_is_forgotten_has_it_asked_for_again():
     world.accumulator.append(queues, 0, 1000, None, b"v", (), 0)
     world.accumulator.seal_all()
     world.poll()
-    assert world.engine.metadata.added_topics == ["t"]
+    assert world.engine.metadata.kept_topics == ["t"]
 
 
 def test_a_topic_with_a_batch_under_way_is_in_use():
@@ -72,3 +72,28 @@ def test_a_topic_with_a_batch_under_way_is_in_use():
     assert world.accumulator.last_used_ms("t") == float("inf")
     world.settle()
     assert 0 <= world.accumulator.last_used_ms("t") < float("inf")
+
+
+def test_records_for_a_topic_that_is_gone_do_not_make_requests_follow_each_other(
+    network, log, new_producer
+):
+    producer = new_producer(retry_backoff_ms=100, retry_backoff_max_ms=1_000)
+    producer.send("orders", b"v").get(5)
+    del network.topics["orders"]
+    producer._core.engine.metadata.request_update()
+    network.run_for(1_000)
+    queues = producer._core.accumulator._all_topics["orders"]
+    producer._core.accumulator.append(queues, 0, 1000, None, b"waits", (), 0)
+    requests = len(network.brokers[1].received(MetadataRequest))
+    network.run_for(10_000)
+    assert len(network.brokers[1].received(MetadataRequest)) - requests < 30
+
+
+def test_such_a_record_is_sent_once_its_topic_is_found_again(network, log, producer):
+    producer.send("orders", b"0", partition=0).get(5)
+    network.run_for(10_000)
+    assert asked_topics(network) == []
+    queues = producer._core.accumulator._all_topics["orders"]  # as a caller has it who was first
+    producer._core.accumulator.append(queues, 0, 1000, None, b"1", (), 0)
+    producer.flush(timeout=5)
+    assert log.values("orders", 0) == [b"0", b"1"]
