@@ -270,6 +270,14 @@ BROKER_ROWS: Final = (
         at_least(1),
         "The largest request that is read; a connection that announces more is closed.",
     ),
+    ConfigKey(
+        "socket.send.buffer.bytes",
+        int,
+        200 << 10,
+        at_least(-1),
+        "How much of its answers a connection hands to the system ahead of the client; -1: as much "
+        "as that likes to take, for clients far away. 102400 in Apache Kafka.",
+    ),
     *TLS_ROWS,
     *_LOG_DEFAULT_ROWS,
 )

@@ -53,6 +53,7 @@ class Server:
         self.now_ms = clock.monotonic_ms()  # as of the last time that the loop woke up
         self._clock = clock
         self._max_idle_ms = -1
+        self._send_buffer_bytes = -1
         self._timers = Timers(clock)  # about connections; the node has its own
         self._looks_for_idle = False
         self._selector = selectors.DefaultSelector()
@@ -95,6 +96,7 @@ class Server:
         self.node = node
         self.frame_limit = node.config["socket.request.max.bytes"]
         self._max_idle_ms = node.config["connections.max.idle.ms"]
+        self._send_buffer_bytes = node.config["socket.send.buffer.bytes"]
         self._thread = Thread(target=self._run, name=f"broker-{node.node_id}", daemon=True)
         self._thread.start()
 
@@ -246,6 +248,10 @@ class Server:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A peer whose machine is gone sends no goodbye.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._send_buffer_bytes >= 0:
+            # What the client cannot take yet waits in the file: else it is the client's thread
+            # that, as it receives, is made to move the next of it through the loopback device.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         self._connection_count += 1
         host, port = address[:2]
         context = ConnectionContext(f"{host}:{port}-{self._connection_count}", host, listener)

@@ -152,6 +152,27 @@ def test_a_large_response_arrives_whole_by_a_slow_reader(broker, connect):
         assert slow.receive().error_code == 0
 
 
+@pytest.mark.parametrize(
+    ("config", "expected"), [({}, 200 << 10), ({"socket.send.buffer.bytes": 50_000}, 50_000)]
+)
+def test_the_system_buffers_as_much_of_the_answers_as_is_configured(config, expected):
+    with Broker(config=config) as broker, RawClient(broker.port) as client:
+        client.ask(ApiVersionsRequest(), 0)
+        (connection,) = broker._running()._server._connections
+        # Linux doubles what it is told, for its own bookkeeping; others do not.
+        size = connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        assert size in (expected, 2 * expected)
+
+
+def test_with_minus_1_the_system_decides_what_it_buffers():
+    config = {"socket.send.buffer.bytes": -1}
+    with Broker(config=config) as broker, RawClient(broker.port) as client:
+        client.ask(ApiVersionsRequest(), 0)
+        (connection,) = broker._running()._server._connections
+        size = connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        assert size == client.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+
 def test_a_reader_that_never_reads_costs_one_response_and_no_more(broker, connect):
     one = batch(b"x" * 900_000, size=1 << 20)
     with connect() as producer:
