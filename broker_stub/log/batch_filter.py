@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from broker_stub.log.batch_rewriting import bare_header, raw_records, rewrite
 from broker_stub.log.cleaned_transactions import CleanedTransactions
+from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.offset_map import OffsetMap
 from broker_stub.log.producer_state import ProducerState
 from broker_stub.log.transaction_index import TransactionIndex
@@ -52,7 +53,7 @@ class BatchFilter:
         self._transactions = transactions
         self._producers = producers
         self._now_ms = now_ms
-        self._delete_retention_ms = delete_retention_ms
+        self._delete_horizon_ms = min(now_ms + delete_retention_ms, INT64_MAX)
 
     def apply(
         self, batch: RecordBatch, index: TransactionIndex, *, is_last: bool
@@ -77,7 +78,7 @@ class BatchFilter:
         if not batch.has_delete_horizon and (
             unneeded or any(raw.record.value is None for raw in kept)
         ):
-            return rewrite(batch, kept, self._now_ms + self._delete_retention_ms)
+            return rewrite(batch, kept, self._delete_horizon_ms)
         return batch.data if len(kept) == len(found) else rewrite(batch, kept)
 
     def _survives(self, batch: RecordBatch, record: ConsumerRecord) -> bool:

@@ -118,7 +118,7 @@ class LogCleaner:
                 continue
             try:
                 candidate = self._candidate(key, log, now_ms)
-            except (KafkaStorageError, CorruptRecordError) as error:
+            except (KafkaStorageError, CorruptRecordError, OSError) as error:
                 diagnostics.warn("%s is not compacted for now: %s", log.folder, error)
                 continue
             if candidate is not None:
@@ -157,7 +157,7 @@ def _too_young_from(log: PartitionLog, segments: Sequence[Segment], now_ms: int)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms:
         for segment in segments:
-            if segment.max_timestamp[0] > now_ms - lag_ms:
+            if segment.latest_ms > now_ms - lag_ms:
                 return segment.base_offset
     return INT64_MAX
 

@@ -21,7 +21,7 @@ from broker_stub.log.offset_map import OffsetMap
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment import CLEANED_SUFFIX, Segment
-from broker_stub.log.segment_swap import discard, swap_in
+from broker_stub.log.segment_swap import swap_in
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE, RecordBatch, iter_batches
 
@@ -166,14 +166,14 @@ class Compaction:
         try:
             changed = yield from self._write(group, cleaned, batch_filter, is_last)
             if not changed and len(group) == 1:
-                discard(cleaned)
+                cleaned.remove()
                 return
             cleaned.seal()
             modified_ns = os.stat(group[-1].log_path).st_mtime_ns  # retention may go by it
             os.utime(cleaned.log_path, ns=(modified_ns, modified_ns))
             cleaned.sync(with_indexes=True)
         except Exception:  # not when a killed broker drops the work: it leaves what there is
-            discard(cleaned)
+            cleaned.remove()
             raise
         self._on_replaced(self._log, swap_in(self._log, group, cleaned, self._files))
 

@@ -14,7 +14,7 @@ from broker_stub import diagnostics
 from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.leader_epochs import LeaderEpochs
-from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files, rename_deleted
+from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_recovery import recover_producers
@@ -195,5 +195,4 @@ def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
 def _remove(segments: Sequence[Segment]) -> None:
     for segment in segments:
         diagnostics.warn("%s follows a damaged segment, and is removed", segment.log_path)
-        for path in rename_deleted(segment, with_snapshot=False):
-            os.unlink(path)
+        segment.remove()

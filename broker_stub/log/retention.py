@@ -4,7 +4,6 @@ Only whole segments go, oldest first, and only below the high watermark. Their f
 `.deleted` at once and removed after `file.delete.delay.ms`. Background thread.
 """
 
-import os
 from collections.abc import Sequence
 
 from broker_stub.log.log_config import DELETE
@@ -37,7 +36,7 @@ def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int
         if not segment.size and next_base > log.log_start_offset:
             continue  # compaction emptied it: it goes with what follows
         excess -= segment.size
-        expired = by_policy and 0 <= config.retention_ms < now_ms - _latest_ms(segment)
+        expired = by_policy and 0 <= config.retention_ms < now_ms - segment.latest_ms
         if not (expired or excess >= 0 or next_base <= log.log_start_offset):
             break
         count = number
@@ -46,11 +45,3 @@ def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int
 
 def _next_bases(segments: Sequence[Segment], log: PartitionLog) -> list[int]:
     return [*(segment.base_offset for segment in segments[1:]), log.log_end_offset]
-
-
-def _latest_ms(segment: Segment) -> int:
-    """The time of the latest record; of the last write, where records have no time."""
-    timestamp_ms, _ = segment.max_timestamp
-    if timestamp_ms >= 0:
-        return timestamp_ms
-    return int(os.stat(segment.log_path).st_mtime * 1000)

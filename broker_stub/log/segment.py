@@ -51,12 +51,13 @@ class Segment(SegmentReader):
         index_bytes: int = 0,
         time_index_bytes: int = 0,
         transaction_index_bytes: int = 0,
-        created_ms: int = 0,
+        created_ms: int | None = None,
         ending: str = "",
     ) -> None:
         """Over files of the given sizes; `create` makes the files of a new segment.
 
-        `ending` stands behind the files' names while the segment is not yet in use.
+        Without `created_ms` it counts as created when the next batch comes. `ending` stands
+        behind the files' names while the segment is not yet in use.
         """
         self._ending = ending
         self.folder = folder
@@ -89,11 +90,20 @@ class Segment(SegmentReader):
         now_ms: int,
         ending: str = "",
     ) -> "Segment":
-        """Make the files of an empty segment; what a crash left under their names goes."""
+        """Make the files of an empty segment; what a crash left under their names goes.
+
+        Raises:
+            OSError: the disk refused, and has none of them.
+        """
         segment = cls(folder, base_offset, files, config, created_ms=now_ms, ending=ending)
-        os.ftruncate(files.writer(segment.log_path).fd, 0)
-        segment._indexes.spill()
-        segment.transaction_index.clear()
+        try:
+            os.ftruncate(files.writer(segment.log_path).fd, 0)
+            segment._indexes.spill()
+            segment.transaction_index.clear()
+        except OSError:
+            # A log that goes on without it may grow past its offset: it must not be found there.
+            segment.remove()
+            raise
         return segment
 
     def _path(self, suffix: str) -> str:
@@ -149,7 +159,17 @@ class Segment(SegmentReader):
         first_timestamp = self.first_timestamp
         if first_timestamp >= 0:
             return max_timestamp - first_timestamp
+        if self._created_ms is None:
+            self._created_ms = now_ms
         return now_ms - self._created_ms
+
+    @property
+    def latest_ms(self) -> int:
+        """The time of the latest record; of the last write, where records have no time."""
+        timestamp_ms, _ = self.max_timestamp
+        if timestamp_ms >= 0:
+            return timestamp_ms
+        return int(os.stat(self.log_path).st_mtime * 1000)
 
     def seal(self) -> None:
         """Force the last time index entry, and write the indexes out.
@@ -224,6 +244,13 @@ class Segment(SegmentReader):
         indexes = (self.offset_index, self.time_index, self.transaction_index)
         for path in (self.log_path, *(index.path for index in indexes)):
             self._files.forget(path)
+
+    def remove(self) -> None:
+        """Remove the files."""
+        self.close()
+        for suffix in SEGMENT_SUFFIXES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path(suffix))
 
     def rename(self, ending: str) -> list[str]:
         """Give the files another ending; where they are then."""

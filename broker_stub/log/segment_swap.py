@@ -7,20 +7,12 @@ and lose an earlier one; `swap_recovery` finishes what was begun. Readers have o
 no rename takes from them. Background thread; what touches the log's list is under its lock.
 """
 
-import contextlib
-import os
 from collections.abc import Sequence
 
 from broker_stub.log.log_files import rename_deleted
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.segment import (
-    CLEANED_SUFFIX,
-    SEGMENT_SUFFIXES,
-    SWAP_SUFFIX,
-    Segment,
-    file_name,
-)
+from broker_stub.log.segment import SWAP_SUFFIX, Segment
 from broker_stub.log.segment_list import SegmentList
 from pyclient.errors import KafkaError
 
@@ -68,7 +60,7 @@ def _swap_in(
 
     files.sync(log.folder)
     if not log.while_open(take_over):
-        discard(cleaned)
+        cleaned.remove()
         return []
     files.sync(log.folder)
     retired = log.while_open(retire)
@@ -78,12 +70,3 @@ def _swap_in(
     log.while_open(lambda _segments: cleaned.rename(""))
     files.sync(log.folder)
     return retired
-
-
-def discard(cleaned: Segment) -> None:
-    """Remove the files of a segment that is not to be used."""
-    cleaned.close()
-    for suffix in SEGMENT_SUFFIXES:
-        name = file_name(cleaned.base_offset, suffix + CLEANED_SUFFIX)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(cleaned.folder, name))

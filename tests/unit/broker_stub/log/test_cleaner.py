@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from broker_stub.log import compaction, segment_swap
+from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import PartitionLog
+from broker_stub.replica.batches import build_batch
 from pyclient.clock import ManualClock
-from tests.support.compaction import contents, table, write
+from tests.support.compaction import DAY_MS, contents, table, write
 from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager
 
 COMPACT = {"cleanup_policy": ["compact"], "segment_bytes": 300, "min_cleanable_dirty_ratio": 0.5}
@@ -129,6 +131,28 @@ def test_young_records_are_left_alone(house):
     assert not is_compacted(log)
     house.pass_time(60_000)
     assert is_compacted(log)
+
+
+def test_records_without_a_time_are_as_young_as_their_file(house):
+    log = house.log(min_compaction_lag_ms=60_000)
+    for number in range(12):
+        write(log, batch(b"%d" % number, timestamps=[-1]))
+    for segment in log.segments:
+        os.utime(segment.log_path, ns=(0, NOW_MS * 1_000_000))
+    house.pass_time()
+    assert not is_compacted(log)
+    house.pass_time(60_000)
+    assert is_compacted(log)
+
+
+def test_a_tombstone_may_be_kept_for_ever(house):
+    log = house.log(delete_retention_ms=INT64_MAX, min_cleanable_dirty_ratio=0)
+    tombstone = write(log, build_batch([(b"gone", None)], NOW_MS))
+    for _ in range(2):
+        house.fill(log)
+        house.pass_time(1000 * DAY_MS)
+    assert is_compacted(log)
+    assert contents(log)[tombstone] == (b"gone", None)
 
 
 def test_records_that_have_waited_long_enough_are_due_whatever_the_ratio(house):

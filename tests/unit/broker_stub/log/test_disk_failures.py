@@ -158,6 +158,27 @@ def test_a_segment_that_can_not_be_rolled_goes_on_when_it_can(tmp_path, disk, er
         assert values(log) == [b"one", b"two", b"three", b"four"]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("error", [*ERRORS, errno.EMFILE])
+def test_a_segment_of_which_only_a_part_could_be_made_leaves_nothing_behind(
+    tmp_path, disk, error, clean
+):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_bytes=250)
+    for value in (b"one", b"two"):
+        append(log, batch(value))
+    disk.refuse(error, "open", suffix="00000000000000000002.index")  # its .log comes first
+    with pytest.raises(KafkaStorageError):
+        append(log, batch(b"too long for the segment, which is to be rolled" * 2))
+    disk.mend()
+    append(log, batch(b"three"))  # there is room for this one: the segment goes on
+    assert len(log.segments) == 1
+    log.close() if clean else log.abandon()
+    log = open_log(folder, clean=clean, segment_bytes=250)
+    assert values(log) == [b"one", b"two", b"three"]
+    assert append(log, batch(b"four")).first_offset == 3
+
+
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_index_that_can_not_be_written_waits_in_memory(tmp_path, disk, error, caplog):
     folder = tmp_path / "orders-0"

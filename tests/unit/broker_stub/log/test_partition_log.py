@@ -141,6 +141,17 @@ def test_without_timestamps_the_wall_clock_rolls(tmp_path):
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
+def test_without_timestamps_the_time_runs_anew_after_a_restart(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_ms=1000)
+    append(log, batch(b"a", timestamps=[-1]))
+    log.close()
+    log = open_log(folder, clean=True, segment_ms=1000)
+    for later_ms in (5000, 6000, 6001):
+        append(log, batch(b"a", timestamps=[-1]), now_ms=NOW_MS + later_ms)
+    assert [segment.base_offset for segment in log.segments] == [0, 3]
+
+
 def test_a_segment_is_rolled_when_its_index_is_full(tmp_path):
     log = open_log(tmp_path / "orders-0", index_interval_bytes=0, segment_index_bytes=24)
     for count in range(5):
