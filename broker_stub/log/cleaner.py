@@ -2,21 +2,14 @@
 
 A log is due when the new part of it is larger than `min.cleanable.dirty.ratio`, or has waited for
 `max.compaction.lag.ms`. Never compacted are the active segment, what is not decided yet (an open
-transaction), and what is younger than `min.compaction.lag.ms`. Where each log was compacted up to
-is kept in `cleaner-offset-checkpoint`. Background thread only.
+transaction), and what is younger than `min.compaction.lag.ms`. Each log remembers up to where it
+was compacted; `offset_checkpoints` keeps that. Background thread only.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from broker_stub import diagnostics
-from broker_stub.log.checkpoints import (
-    CLEANER_OFFSETS,
-    CorruptCheckpointError,
-    read_offsets,
-    write_offsets,
-)
 from broker_stub.log.compaction import Compaction, DirtyLog, Work
 from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.offset_map import OffsetMap
@@ -42,7 +35,6 @@ class LogCleaner:
 
     def __init__(
         self,
-        folders: Sequence[str],
         *,
         clock: Clock,
         files: OpenFiles,
@@ -53,13 +45,7 @@ class LogCleaner:
         self._files = files
         self._map_bytes = map_bytes
         self._on_replaced = on_replaced
-        self._cleaned_to: dict[TopicPartition, int] = {}
         self._uncleanable: set[PartitionLog] = set()
-        for folder in folders:
-            try:
-                self._cleaned_to |= read_offsets(os.path.join(folder, CLEANER_OFFSETS))
-            except CorruptCheckpointError as error:
-                diagnostics.warn("%s; it counts as empty", error)
 
     def run(self, logs: Callable[[], Logs]) -> Work:
         """Compact all that is due, the dirtiest first, with pauses."""
@@ -80,7 +66,7 @@ class LogCleaner:
             yield from self._attempt(compaction, chosen.dirty.log, logs)
             if compaction.end_offset > chosen.dirty.first_dirty_offset:
                 tried.discard(chosen.key)  # there may be more than fitted the map
-                self._note(chosen.key, compaction.end_offset, logs())
+                chosen.dirty.log.cleaned_to = compaction.end_offset
 
     def _attempt(self, compaction: Compaction, log: PartitionLog, logs: Callable[[], Logs]) -> Work:
         try:
@@ -92,23 +78,6 @@ class LogCleaner:
         except (KafkaStorageError, OSError) as error:
             if log in logs().values():  # else it was deleted meanwhile
                 diagnostics.warn("compaction of %s: %s", log.folder, error)
-
-    def _note(self, key: TopicPartition, end_offset: int, logs: Logs) -> None:
-        log = logs.get(key)
-        if log is None:
-            return
-        self._cleaned_to = {one: at for one, at in self._cleaned_to.items() if one in logs}
-        self._cleaned_to[key] = end_offset
-        folder = os.path.dirname(log.folder)
-        kept = {
-            one: at
-            for one, at in self._cleaned_to.items()
-            if os.path.dirname(logs[one].folder) == folder
-        }
-        try:
-            write_offsets(os.path.join(folder, CLEANER_OFFSETS), kept, self._files.sync)
-        except OSError as error:
-            diagnostics.warn("cannot write %s in %s: %s", CLEANER_OFFSETS, folder, error)
 
     def _candidates(self, logs: Logs) -> list[_Candidate]:
         now_ms = self._clock.now_ms()
@@ -130,7 +99,7 @@ class LogCleaner:
         segments = log.segments
         if len(segments) < 2:
             return None
-        first_dirty = self._cleaned_to.get(key, log.log_start_offset)
+        first_dirty = log.cleaned_to
         if not log.log_start_offset <= first_dirty <= log.log_end_offset:
             first_dirty = log.log_start_offset
         next_bases = [segment.base_offset for segment in segments[1:]]

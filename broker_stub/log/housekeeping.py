@@ -185,7 +185,6 @@ class Housekeeping:
         from broker_stub.log.cleaner import LogCleaner
 
         return LogCleaner(
-            self._folders,
             clock=self._clock,
             files=self._files,
             map_bytes=self._settings.cleaner_dedupe_buffer_size,

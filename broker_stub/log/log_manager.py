@@ -247,6 +247,7 @@ class LogManager:
                 never_cut=key.topic in self._never_cut,
             )
             log.advance_high_watermark(known.high_watermarks.get(key, 0))
+            log.cleaned_to = known.cleaned_to.get(key, 0)
             self._logs[key] = log
 
     def close(self, broker_epoch: int = -1) -> None:

@@ -12,7 +12,11 @@ from broker_stub.log.producer_state import ProducerEntry, ProducerState
 
 
 class LogState:
-    """The state of one partition's log."""
+    """The state of one partition's log.
+
+    Attributes:
+        cleaned_to: the offset up to which the log was compacted. Background thread.
+    """
 
     __slots__ = (
         "_flushes",
@@ -20,6 +24,7 @@ class LogState:
         "_lock",
         "_log_end_offset",
         "_log_start_offset",
+        "cleaned_to",
         "leader_epochs",
         "producer_state",
     )
@@ -33,6 +38,7 @@ class LogState:
         self._log_end_offset = 0
         self._high_watermark = 0
         self._flushes = FlushState()
+        self.cleaned_to = 0
 
     @property
     def log_start_offset(self) -> int:

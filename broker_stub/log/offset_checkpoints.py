@@ -1,8 +1,9 @@
 """The offset checkpoints in the roots of a node's log dirs: what each log was known to have.
 
-Recovery points, start offsets and high watermarks, read when the folders are opened, written at an
-interval, after deletions and at a clean stop. A damaged one counts as empty: then more is checked
-than need be, and nothing is lost. Background thread, or the one that opens or closes the node.
+Recovery points, start offsets, high watermarks, and up to where logs were compacted: read when the
+folders are opened, written at an interval, after deletions and at a clean stop. A damaged one
+counts as empty: then more is checked than need be, and nothing is lost. Background thread, or the
+one that opens or closes the node.
 """
 
 import os
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from broker_stub import diagnostics
 from broker_stub.log.checkpoints import (
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
@@ -31,6 +33,7 @@ class KnownOffsets(NamedTuple):
     recovery_points: Offsets
     start_offsets: Offsets
     high_watermarks: Offsets
+    cleaned_to: Offsets
 
 
 def read_known_offsets(folder: str) -> KnownOffsets:
@@ -39,6 +42,7 @@ def read_known_offsets(folder: str) -> KnownOffsets:
         _read(folder, RECOVERY_POINTS),
         _read(folder, LOG_START_OFFSETS),
         _read(folder, HIGH_WATERMARKS),
+        _read(folder, CLEANER_OFFSETS),
     )
 
 
@@ -80,6 +84,10 @@ class OffsetCheckpoints:
                     for key, log in kept.items()
                     if log.log_start_offset > _first_offset_on_disk(log)
                 },
+            )
+            self._replace(
+                os.path.join(folder, CLEANER_OFFSETS),
+                {key: log.cleaned_to for key, log in kept.items() if log.cleaned_to},
             )
 
     def _replace(self, path: str, offsets: Offsets) -> None:

@@ -45,6 +45,7 @@ def test_a_clean_stop_leaves_kafkas_files(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [
         ".kafka_cleanshutdown",
         ".lock",
+        "cleaner-offset-checkpoint",
         "log-start-offset-checkpoint",
         "meta.properties",
         "orders-0",
