@@ -86,8 +86,10 @@ class IndexFile:
         """
         try:
             stored = self._files.map(self.path).bytes
+            # Who reads where a mapped file has been cut off ends the process.
+            whole = stored.size() >= len(stored) >= self._stored * self.ENTRY.size
         except (OSError, ValueError) as error:  # the latter: an empty file has no map
             raise DamagedIndexError(str(error)) from error
-        if len(stored) < self._stored * self.ENTRY.size:
+        if not whole:
             raise DamagedIndexError(f"{self.path} has lost entries")
         return stored

@@ -1,10 +1,11 @@
 """The sparse indexes: Kafka's bytes, lookups over file and memory, when they are full."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from broker_stub.log.index_file import SPILL_BYTES
+from broker_stub.log.index_file import SPILL_BYTES, DamagedIndexError
 from broker_stub.log.indexes import OffsetIndex, TimeIndex
 from broker_stub.log.open_files import OpenFiles
 
@@ -127,3 +128,13 @@ def test_entries_stay_in_memory_when_the_disk_refuses(tmp_path):
     index.append(9999, 9999)
     assert Path(index.path).stat().st_size == SPILL_BYTES + 16
     assert index.lookup(BASE + 3) == (BASE + 3, 3)
+
+
+def test_a_file_that_is_cut_off_while_it_is_mapped_is_an_error_and_no_crash(tmp_path):
+    index = offset_index(tmp_path)
+    for number in range(SPILL_BYTES // 8):
+        index.append(BASE + number, number)
+    assert index.lookup(BASE + 3) == (BASE + 3, 3)
+    os.truncate(index.path, 8)
+    with pytest.raises(DamagedIndexError, match="has lost entries"):
+        index.lookup(BASE + 3)
