@@ -1,5 +1,5 @@
 """What a node's logs need from time to time: flushes, retention, compaction, checkpoints, removals,
-and new indexes where those in use are damaged.
+new indexes where those in use are damaged, and what producers wrote before the start.
 
 All of it may block. Background thread only, but for `write_checkpoints` at a clean stop, when that
 thread has ended.
@@ -100,6 +100,10 @@ class Housekeeping:
         """Take on the making of a segment's indexes, which are damaged."""
         self._works.append(self._reindex(log, segment))
 
+    def recall(self, log: PartitionLog) -> None:
+        """Take on the reading of a log's tail, for its producers' older batches."""
+        self._works.append(self._recall(log))
+
     def write_checkpoints(self) -> None:
         """Write down what is known of the logs.
 
@@ -130,7 +134,7 @@ class Housekeeping:
         try:
             log.flush()
         except KafkaStorageError as error:
-            if log in self._logs().values():  # else it was deleted meanwhile
+            if self._is_ours(log):
                 diagnostics.warn("%s", error)
 
     def _delete_old_segments(self) -> None:
@@ -176,9 +180,22 @@ class Housekeeping:
         try:
             yield from reindex(log, segment)
         except (KafkaStorageError, OSError) as error:
-            if log in self._logs().values():  # else it was deleted meanwhile
+            if self._is_ours(log):
                 diagnostics.warn("%s gets no index for now: %s", segment.log_path, error)
                 self._timers.after(_REINDEXING_RETRY_MS, partial(self.reindex, log, segment))
+
+    def _recall(self, log: PartitionLog) -> "Work":
+        from broker_stub.log.producer_recall import recall
+
+        try:
+            yield from recall(log)
+        except (KafkaStorageError, OSError) as error:
+            if self._is_ours(log):
+                diagnostics.warn("producers' retries in %s are not known yet: %s", log, error)
+
+    def _is_ours(self, log: PartitionLog) -> bool:
+        """Whether it was not deleted meanwhile."""
+        return log in self._logs().values()
 
     @cached_property
     def _cleaner(self) -> "LogCleaner":

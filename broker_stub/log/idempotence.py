@@ -1,31 +1,22 @@
 """Whether a batch is a retry of one that was written: then it is not written again.
 
 A producer's last five batches are remembered. After a restart a snapshot gives the last one of
-each; the four before it are in the log's tail, which is searched only when a sequence looks like
-a retry of them, once per producer and within a bound. So a clean start reads nothing. Called
-under the lock of the log.
+each; the four before it are in the log's tail. That is read when a sequence looks like a retry of
+them, and not before, so a clean start reads nothing; elsewhere, for it may take long, so such a
+retry is asked to come again (`producer_recall`). Called under the lock of the log.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
 
 from broker_stub.log.batch_header import BatchHeader
-from broker_stub.log.producer_state import (
-    BATCHES_REMEMBERED,
-    ProducerEntry,
-    ProducerState,
-    RememberedBatch,
-    last_sequence_of,
-)
-from broker_stub.log.segment import Segment
-
-_SEARCHED_BYTES: Final = 16 << 20
+from broker_stub.log.producer_state import ProducerState, RememberedBatch
+from pyclient.errors import KafkaStorageError
 
 
 def check_producers(
     state: ProducerState,
     headers: Sequence[BatchHeader],
-    segments: Sequence[Segment],
+    request_recall: Callable[[], None],
     *,
     from_client: bool,
 ) -> RememberedBatch | None:
@@ -35,6 +26,7 @@ def check_producers(
 
     Raises:
         InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
+        KafkaStorageError: it will be known soon; `request_recall` was called, if need be.
     """
     for header in headers:
         if header.producer_id < 0:
@@ -42,53 +34,15 @@ def check_producers(
         entry = state.get(header.producer_id)
         if from_client and entry is not None:
             duplicate = entry.duplicate_of(header)
-            if duplicate is None and entry.may_have_forgotten(header):
-                recall_batches(entry, segments)
-                duplicate = entry.duplicate_of(header)
             if duplicate is not None:
                 return duplicate
+            if entry.may_have_forgotten(header):
+                if not state.is_recalling:
+                    state.is_recalling = True
+                    request_recall()
+                raise KafkaStorageError(
+                    f"what producer {header.producer_id} wrote before the broker's start is being "
+                    "looked up; send the batch again"
+                )
         state.check(header, check_sequence=from_client)
     return None
-
-
-def recall_batches(entry: ProducerEntry, segments: Sequence[Segment]) -> None:
-    """Put the entry's older batches, as far as the tail still has them, before its known ones."""
-    missing = BATCHES_REMEMBERED - len(entry.batches)
-    if not entry.batches or not missing:
-        entry.tail_is_known = True
-        return
-    before_offset = entry.batches[0].first_offset
-    recalled: list[RememberedBatch] = []
-    left = _SEARCHED_BYTES
-    for segment in reversed(segments):
-        if segment.base_offset >= before_offset:
-            continue
-        recalled = _batches_of(entry, segment, left, before_offset) + recalled
-        left -= segment.size
-        if len(recalled) >= missing or left <= 0:
-            break
-    entry.batches[:0] = recalled[-missing:]
-    entry.tail_is_known = True  # not before: a read may fail, and the retry comes again
-
-
-def _batches_of(
-    entry: ProducerEntry, segment: Segment, searched_bytes: int, before_offset: int
-) -> list[RememberedBatch]:
-    found = []
-    for _, header in segment.walk_around(segment.size - searched_bytes):
-        if header.base_offset >= before_offset:
-            break
-        if (
-            header.producer_id == entry.producer_id
-            and header.producer_epoch == entry.epoch
-            and not header.is_control
-        ):
-            found.append(
-                RememberedBatch(
-                    last_sequence_of(header),
-                    header.last_offset,
-                    header.last_offset_delta,
-                    header.max_timestamp,
-                )
-            )
-    return found

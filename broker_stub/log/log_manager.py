@@ -3,11 +3,12 @@
 The serving thread creates, finds and deletes logs. What blocks (recovery in `open`, `run_due`,
 `close`) belongs on another thread; `run_due` has `housekeeping` do what is due, and says when to
 come back. One lock guards the table of logs and the lists of work; nothing blocks under it. A log
-may ask for a damaged index under its own lock, so no log is touched under this one.
+may ask for work under its own lock, so no log is touched under this one.
 """
 
 import os
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Final
 
@@ -73,7 +74,7 @@ class LogManager:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._to_flush: dict[PartitionLog, float] = {}  # by when, in monotonic milliseconds
         self._to_remove: list[tuple[str, float]] = []  # deleted folders, likewise
-        self._to_reindex: list[tuple[PartitionLog, Segment]] = []
+        self._requested: list[Callable[[], None]] = []  # work to be taken on at the next turn
         self._housekeeping = Housekeeping(
             self._paths, clock=clock, files=self._files, settings=settings, logs=self.logs
         )
@@ -126,6 +127,7 @@ class LogManager:
             files=self._files,
             request_flush=self._request_flush,
             request_reindexing=self._request_reindexing,
+            request_recall=self._request_recall,
         )
 
     def _emptiest_dir(self) -> str:
@@ -187,8 +189,14 @@ class LogManager:
         self.on_work()
 
     def _request_reindexing(self, log: PartitionLog, segment: Segment) -> None:
+        self._request(partial(self._housekeeping.reindex, log, segment))
+
+    def _request_recall(self, log: PartitionLog) -> None:
+        self._request(partial(self._housekeeping.recall, log))
+
+    def _request(self, take_on: Callable[[], None]) -> None:
         with self._lock:
-            self._to_reindex.append((log, segment))
+            self._requested.append(take_on)
         self.on_work()
 
     # Start and stop
@@ -294,9 +302,9 @@ class LogManager:
         with self._lock:
             to_flush, self._to_flush = self._to_flush, {}
             to_remove, self._to_remove = self._to_remove, []
-            to_reindex, self._to_reindex = self._to_reindex, []
-        for log, segment in to_reindex:
-            self._housekeeping.reindex(log, segment)
+            requested, self._requested = self._requested, []
+        for take_on in requested:
+            take_on()
         return self._housekeeping.run_due(to_flush, to_remove)
 
 

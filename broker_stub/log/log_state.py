@@ -4,11 +4,12 @@ Everything here is guarded by one lock; the offsets can be read without it, sinc
 as a whole. What changes them is in `partition_log`.
 """
 
+from collections.abc import Iterable, Mapping
 from threading import Lock
 
 from broker_stub.log.flush_state import FlushState
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
-from broker_stub.log.producer_state import ProducerEntry, ProducerState
+from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
 
 
 class LogState:
@@ -84,6 +85,11 @@ class LogState:
         """The producers that are remembered at this moment."""
         with self._lock:
             return tuple(self.producer_state)
+
+    def recall_producers(self, older: Mapping[int, Iterable[RememberedBatch]]) -> None:
+        """Have them remember batches, by producer id, that the log's tail shows."""
+        with self._lock:
+            self.producer_state.recall(older)
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
         """Forget idempotent producers that have not written for so long."""

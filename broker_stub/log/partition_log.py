@@ -53,6 +53,7 @@ class PartitionLog(LogState):
         "_closed",
         "_log_folder",
         "_request_flush",
+        "_request_recall",
         "_segments",
         "config",
         "folder",
@@ -72,12 +73,13 @@ class PartitionLog(LogState):
         files: OpenFiles,
         request_flush: Callable[["PartitionLog", int], None],
         request_reindexing: Callable[["PartitionLog", Segment], None],
+        request_recall: Callable[["PartitionLog"], None],
     ) -> None:
         """An empty log; `recovery.load_log` fills in what its folder holds.
 
         `request_flush(log, delay_ms)` has `flush` called on the background thread;
-        `request_reindexing(log, segment)` has a segment's indexes made anew there, and may be
-        called under the log's lock.
+        `request_reindexing(log, segment)` has a segment's indexes made anew there, and
+        `request_recall(log)` has producers remember more. The last two are called under the lock.
         """
         super().__init__(LeaderEpochs(os.path.join(folder, LEADER_EPOCHS)))
         self.folder = folder
@@ -89,6 +91,7 @@ class PartitionLog(LogState):
             folder, topic_id, files, self.leader_epochs, self.producer_state
         )
         self._request_flush = request_flush
+        self._request_recall = partial(request_recall, self)
         self._segments = SegmentList(partial(request_reindexing, self))
         self._closed = False
 
@@ -160,10 +163,11 @@ class PartitionLog(LogState):
 
         Raises:
             KafkaError: as `batch_validation.validate` says, and as below; nothing was written.
-            InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
+            InvalidProducerEpochError, OutOfOrderSequenceError: see `check_producers`.
             TransactionCoordinatorFencedError: see `transactions.check_marker`.
             RecordBatchTooLargeError: the batches are larger than a segment may be.
-            KafkaStorageError: the disk refused, now or at a sync before, or the log is closed.
+            KafkaStorageError: the disk refused, now or at a sync before, or the log is closed, or
+                it has to look whether this is a retry (see `check_producers`).
         """
         view = memoryview(batches)
         if view.readonly:
@@ -181,7 +185,7 @@ class PartitionLog(LogState):
             duplicate = check_producers(
                 self.producer_state,
                 headers,
-                self._segments.all(),
+                self._request_recall,
                 from_client=origin is AppendOrigin.CLIENT,
             )
             if duplicate is not None:

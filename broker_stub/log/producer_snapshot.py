@@ -83,15 +83,16 @@ def _decode_entry(
     coordinator_epoch: int,
     current_txn_first_offset: int,
 ) -> ProducerEntry:
+    has_batch = last_offset >= 0 and last_sequence >= 0
     last = RememberedBatch(last_sequence, last_offset, offset_delta, timestamp)
     return ProducerEntry(
         producer_id,
         epoch,
-        batches=[last] if last_offset >= 0 and last_sequence >= 0 else [],
+        batches=[last] if has_batch else [],
         last_timestamp=timestamp,
         coordinator_epoch=coordinator_epoch,
         current_txn_first_offset=current_txn_first_offset,
-        tail_is_known=False,
+        tail_is_known=not has_batch,
     )
 
 

@@ -26,6 +26,13 @@ class RememberedBatch(NamedTuple):
     offset_delta: int
     timestamp: int
 
+    @classmethod
+    def of(cls, header: BatchHeader, last_offset: int) -> "RememberedBatch":
+        """A batch that was written with the last offset given."""
+        return cls(
+            last_sequence_of(header), last_offset, header.last_offset_delta, header.max_timestamp
+        )
+
     @property
     def first_sequence(self) -> int:
         """The sequence of its first record."""
@@ -90,25 +97,24 @@ class ProducerEntry:
 
     def may_have_forgotten(self, header: BatchHeader) -> bool:
         """Whether the batch may be a retry of one that only the log's tail still shows."""
+        behind = (self.last_sequence - header.base_sequence) & _SEQUENCE_MASK
         return (
             not self.tail_is_known
             and header.producer_epoch == self.epoch
-            and header.base_sequence != (self.last_sequence + 1) & _SEQUENCE_MASK
+            and behind < _SEQUENCE_MASK // 2  # else it is ahead
         )
+
+    def recall(self, older: Iterable[RememberedBatch]) -> None:
+        """Remember batches before the known ones, too: all that the log's tail shows."""
+        self.batches = [*older, *self.batches][-BATCHES_REMEMBERED:]
+        self.tail_is_known = True
 
     def note(self, header: BatchHeader, last_offset: int) -> None:
         """Note a batch of records that was written with the last offset given."""
         self._use_epoch(header)
         if header.is_transactional and self.current_txn_first_offset == NO_OFFSET:
             self.current_txn_first_offset = last_offset - header.last_offset_delta
-        self.batches.append(
-            RememberedBatch(
-                last_sequence_of(header),
-                last_offset,
-                header.last_offset_delta,
-                header.max_timestamp,
-            )
-        )
+        self.batches.append(RememberedBatch.of(header, last_offset))
         del self.batches[:-BATCHES_REMEMBERED]
 
     def note_marker(self, header: BatchHeader, coordinator_epoch: int) -> None:
@@ -126,11 +132,16 @@ class ProducerEntry:
 
 
 class ProducerState:
-    """The producers of one partition, by id."""
+    """The producers of one partition, by id.
 
-    __slots__ = ("_entries", "_open_transactions")
+    Attributes:
+        is_recalling: whether the log's tail is being read for them, or about to be.
+    """
+
+    __slots__ = ("_entries", "_open_transactions", "is_recalling")
 
     def __init__(self) -> None:
+        self.is_recalling = False
         self._entries: dict[int, ProducerEntry] = {}
         self._open_transactions: dict[int, int] = {}  # first offsets, by producer id
 
@@ -150,6 +161,12 @@ class ProducerState:
         self._open_transactions.clear()
         for entry in self:
             self._note_transaction(entry)
+
+    def recall(self, older: Mapping[int, Iterable[RememberedBatch]]) -> None:
+        """Complete the entries of a snapshot by what the log's tail shows, by producer id."""
+        for entry in self:
+            if not entry.tail_is_known:
+                entry.recall(older.get(entry.producer_id, ()))
 
     @property
     def first_unstable_offset(self) -> int | None:

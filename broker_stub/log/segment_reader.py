@@ -174,20 +174,10 @@ class SegmentReader:
                 break
         return end, next_offset
 
-    def walk_around(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Batch headers with their positions, from one not far before `position` on.
-
-        Raises:
-            KafkaStorageError: the way there is too long until the index is made anew; ask again.
-        """
+    def batch_around(self, position: int) -> int:
+        """Where a batch starts, not far before `position` if the index is of use."""
         walk = self._walk_by_index(lambda: self.offset_index.lookup_position(position))
-        start = 0
-        for count, (at, header) in enumerate(walk):
-            if count == 0:
-                start = at
-            elif count >= _SCANNED_BATCHES_MAX and at < position:
-                self._check_way(at - start)
-            yield at, header
+        return next(walk, (self.size, None))[0]
 
     def walk_since(self, timestamp_ms: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Batches from `offset` on, but for some that are older than `timestamp_ms`.

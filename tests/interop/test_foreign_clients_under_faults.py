@@ -9,7 +9,11 @@ import pytest
 from broker_stub import Broker
 from broker_stub.testing import Nth
 from broker_stub.testing.faults import Fault, Faults
-from pyclient.errors import NotEnoughReplicasAfterAppendError, NotLeaderOrFollowerError
+from pyclient.errors import (
+    KafkaStorageError,
+    NotEnoughReplicasAfterAppendError,
+    NotLeaderOrFollowerError,
+)
 from pyclient.protocol.messages.fetch import FetchRequest
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.protocol.messages.produce import ProduceRequest
@@ -21,6 +25,7 @@ every_client = pytest.mark.parametrize("client", FOREIGN_CLIENTS, ids=lambda one
 
 TROUBLE: dict[str, Callable[[Faults], Fault]] = {
     "refused": lambda faults: faults.fail_next(ProduceRequest, NotLeaderOrFollowerError, 2),
+    "told to come again": lambda faults: faults.fail_next(ProduceRequest, KafkaStorageError, 2),
     "refused in part": lambda faults: faults.fail_next(
         ProduceRequest, NotLeaderOrFollowerError, 2, topic="orders", partition=1
     ),

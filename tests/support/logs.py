@@ -8,9 +8,11 @@ from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
+from broker_stub.log.producer_recall import recall
 from broker_stub.log.recovery import load_log
 from pyclient.clock import Clock, ManualClock
 from pyclient.entropy import Entropy
+from pyclient.errors import KafkaStorageError
 from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.builder import BatchBuilder
 from pyclient.records.control import EndTransactionMarker, build_end_transaction_marker
@@ -104,6 +106,7 @@ def open_log(
         files=files,
         request_flush=request_flush if request_flush is not None else FlushRequests(),
         request_reindexing=lambda log, segment: None,
+        request_recall=lambda log: None,
     )
     if folder.exists():
         load_log(
@@ -133,6 +136,18 @@ def append(
     )
     log.advance_high_watermark(log.log_end_offset)
     return info
+
+
+def append_as_client(log: PartitionLog, batches: bytes) -> AppendInfo:
+    """Append; if the log has to read its tail first, let it, and append again."""
+    try:
+        return append(log, batches)
+    except KafkaStorageError:
+        assert log.producer_state.is_recalling
+        for _ in recall(log):
+            pass
+        assert not log.producer_state.is_recalling
+        return append(log, batches)
 
 
 def read_batches(log: PartitionLog, offset: int = 0, max_bytes: int = 1 << 20) -> list[RecordBatch]:

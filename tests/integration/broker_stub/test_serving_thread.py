@@ -14,9 +14,11 @@ import pytest
 from broker_stub import Broker
 from broker_stub.log import log_manager, recovery
 from broker_stub.log.compaction import Compaction
+from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment_indexes import SegmentIndexes
 from broker_stub.node import Node
 from pyclient.clock import ManualClock
+from pyclient.errors import KafkaStorageError
 from pyclient.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -70,6 +72,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     made.watch("recovery", log_manager, "load_log")
     made.watch("recovery", recovery, "valid_batch")
     made.watch("making of an index", SegmentIndexes, "take_place_of")
+    made.watch("look at what producers wrote", PartitionLog, "recall_producers")
     return made
 
 
@@ -131,6 +134,31 @@ def test_an_index_that_a_read_finds_damaged_is_made_anew_elsewhere(threads):
         for offset in range(10):
             assert broker.call(partial(read_end, offset=offset)) == offset + 1
         threads.wait_for("making of an index")
+    assert threads.those_on(serving) == set()
+
+
+def test_what_producers_wrote_before_a_start_is_read_elsewhere(threads):
+    def produce_as_idempotent(client: RawClient, sequence: int) -> tuple[int, int]:
+        fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+        response = client.ask(produce_request("orders", batch(b"value", **fields)), 9)
+        written = response.responses[0].partition_responses[0]
+        return written.error_code, written.base_offset
+
+    with Broker() as broker:
+        broker.create_topic("orders")
+        with RawClient(broker.port) as client:
+            for sequence in range(9):
+                produce_as_idempotent(client, sequence)
+        broker.restart()
+        serving = broker.call(lambda node: threading.current_thread())
+        with RawClient(broker.port) as client:
+            while (answer := produce_as_idempotent(client, 4))[0]:
+                assert answer[0] == KafkaStorageError.code
+            assert answer[1] == 4
+            assert [produce_as_idempotent(client, number)[1] for number in range(5, 10)] == [
+                *range(5, 10)
+            ]
+        threads.wait_for("look at what producers wrote")
     assert threads.those_on(serving) == set()
 
 

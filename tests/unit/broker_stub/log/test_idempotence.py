@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyclient.errors import InvalidProducerEpochError, OutOfOrderSequenceError
-from tests.support.logs import NOW_MS, append, batch, idempotent_batch, open_log, read_values
+from tests.support.logs import (
+    NOW_MS,
+    append,
+    append_as_client,
+    batch,
+    idempotent_batch,
+    open_log,
+    read_values,
+)
 
 
 def sequences_written(log, count, batch_records=2):
@@ -118,26 +126,11 @@ def test_retries_are_recognised_after_a_restart(tmp_path, clean, segment_bytes):
         log.abandon()
     log = open_log(folder, clean=clean, segment_bytes=segment_bytes)
     for number in range(4, 9):
-        info = append(log, idempotent_batch(number * 2, 2))
+        info = append_as_client(log, idempotent_batch(number * 2, 2))
         assert (info.first_offset, info.duplicate) == (number * 3, True)
     with pytest.raises(OutOfOrderSequenceError):
         append(log, idempotent_batch(6, 2))
     assert append(log, idempotent_batch(18, 2)).first_offset == 27
-
-
-def test_the_tail_is_searched_once_per_producer(tmp_path, monkeypatch):
-    folder = tmp_path / "orders-0"
-    log = open_log(folder)
-    sequences_written(log, 9)
-    log.close()
-    log = open_log(folder, clean=True)
-    entry = log.producer_state.get(7)
-    assert entry is not None
-    assert not entry.tail_is_known
-    with pytest.raises(OutOfOrderSequenceError):
-        append(log, idempotent_batch(999))
-    assert entry.tail_is_known
-    assert [one.first_offset for one in entry.batches] == [8, 10, 12, 14, 16]
 
 
 def test_producers_that_have_not_written_for_long_are_forgotten(tmp_path):
@@ -196,11 +189,11 @@ def test_every_batch_is_written_once_whatever_is_retried_and_restarted(tmp_path_
         elif step == "retry" and number <= len(sent):
             sequence, count, first_offset = sent[-number]
             if number <= 5:
-                info = append(log, idempotent_batch(sequence, count))
+                info = append_as_client(log, idempotent_batch(sequence, count))
                 assert (info.first_offset, info.duplicate) == (first_offset, True)
             else:
                 with pytest.raises(OutOfOrderSequenceError):
-                    append(log, idempotent_batch(sequence, count))
+                    append_as_client(log, idempotent_batch(sequence, count))
         elif step == "clean restart":
             log.close()
             log = open_log(folder, clean=True, segment_bytes=500)
