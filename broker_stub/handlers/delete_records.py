@@ -70,7 +70,8 @@ def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> int:
         raise InvalidTopicError(f"{topic!r} is the broker's own: its records can't be deleted")
     partition = node.replicas.partition(topic, asked.partition_index)
     partition.check_leader()
-    if DELETE not in partition.log.config.cleanup_policy:
+    config = partition.log.config
+    if config.is_compacted and DELETE not in config.cleanup_policy:
         raise PolicyViolationError(f"{topic!r} is compacted: its records can't be deleted")
     start = partition.log.delete_records(asked.offset)
     # Whoever waits at an offset that is gone should be told now, not when its time is out.

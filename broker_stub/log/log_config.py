@@ -18,8 +18,8 @@ INT64_MAX: Final = 2**63 - 1
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 _POLICIES = Rule(
-    f"{DELETE}, {COMPACT} or both",
-    lambda policies: bool(policies) and set(policies) <= {DELETE, COMPACT},
+    f"{DELETE}, {COMPACT}, both or neither",
+    lambda policies: set(policies) <= {DELETE, COMPACT},
 )
 
 TOPIC_KEYS: Final = (
@@ -28,7 +28,7 @@ TOPIC_KEYS: Final = (
         list,
         [DELETE],
         _POLICIES,
-        "What happens to old segments: deleted by time and size, compacted by key, or both.",
+        "What happens to old segments: deleted by time and size, compacted by key, both, nothing.",
     ),
     ConfigKey(
         "delete.retention.ms",

@@ -34,13 +34,13 @@ def test_text_of_a_properties_file_becomes_typed_values():
     assert settings.cleanup_policy == {"compact", "delete"}
     assert settings.segment_bytes == 2000
     assert settings.is_compacted
+    assert LogConfig.from_values(DEFINITION.parse({"cleanup.policy": ""})).cleanup_policy == set()
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("cleanup.policy", "shred"),
-        ("cleanup.policy", ""),
         ("segment.bytes", "3"),
         ("retention.ms", "-2"),
         ("message.timestamp.type", "Now"),

@@ -83,8 +83,9 @@ def test_without_limits_nothing_goes(tmp_path):
     assert delete_old_segments(log, NOW_MS + 10**12) == []
 
 
-def test_a_compacted_topic_is_not_deleted_by_age_but_by_its_start(tmp_path):
-    log = filled(tmp_path / "orders-0", retention_ms=1, cleanup_policy=["compact"])
+@pytest.mark.parametrize("policy", [["compact"], []])
+def test_without_the_policy_nothing_is_deleted_by_age_but_by_the_start(tmp_path, policy):
+    log = filled(tmp_path / "orders-0", retention_ms=1, cleanup_policy=policy)
     assert delete_old_segments(log, NOW_MS + 10**9) == []
     log.delete_records(2)
     delete_old_segments(log, NOW_MS + 10**9)
