@@ -120,8 +120,13 @@ def test_a_list_grows_by_what_it_has_not_and_shrinks_by_what_it_has(harness):
     assert harness.node.replicas.partition("orders", 0).log.config.is_compacted
 
 
-def test_a_list_can_not_shrink_below_what_is_allowed(harness):
-    result = change(harness, ("cleanup.policy", SUBTRACT, "delete"))
+def test_a_list_can_shrink_to_nothing(harness):
+    assert change(harness, ("cleanup.policy", SUBTRACT, "delete")).error_code == 0
+    assert not harness.node.replicas.partition("orders", 0).log.config.cleanup_policy
+
+
+def test_a_list_can_not_grow_beyond_what_is_allowed(harness):
+    result = change(harness, ("cleanup.policy", APPEND, "shred"))
     assert result.error_code == InvalidConfigurationError.code
 
 
