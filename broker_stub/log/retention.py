@@ -5,10 +5,15 @@ Only whole segments go, oldest first, and only below the high watermark. Their f
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from broker_stub.log.log_config import DELETE
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment import Segment
+from pyclient.errors import KafkaError
+
+# Files are renamed under the log's lock, and the serving thread may wait for that.
+_SEGMENTS_AT_ONCE: Final = 50
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
@@ -17,7 +22,18 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
     Raises:
         KafkaStorageError: all segments were to go, and a new one could not be made.
     """
-    return log.detach_oldest(lambda segments, log: _deletable_count(segments, log, now_ms), now_ms)
+
+    def choose(segments: Sequence[Segment], log: PartitionLog) -> int:
+        return min(_deletable_count(segments, log, now_ms), _SEGMENTS_AT_ONCE)
+
+    removed: list[str] = []
+    try:
+        while paths := log.detach_oldest(choose, now_ms):
+            removed += paths
+    except (KafkaError, OSError):
+        if not removed:
+            raise  # else the next look will: these files are to be removed first
+    return removed
 
 
 def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int) -> int:

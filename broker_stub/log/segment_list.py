@@ -101,6 +101,8 @@ class SegmentList:
         """
         found = []
         for segment in self.since(from_offset):
+            if not segment.transaction_index:
+                continue  # as in most: thousands of segments are passed over quickly
             transactions, complete = segment.transaction_index.search(from_offset, to_offset)
             found += transactions
             if complete:

@@ -1,11 +1,13 @@
 """Which segments go: by time, by size, by the log's start; and what stays."""
 
 import os
+from unittest.mock import Mock
 
 import pytest
 
+from broker_stub.log import retention
 from broker_stub.log.retention import delete_old_segments
-from pyclient.errors import OffsetOutOfRangeError
+from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError
 from tests.support.logs import NOW_MS, append, batch, idempotent_batch, open_log, read_values
 
 SIZE = len(batch(b"a"))
@@ -76,6 +78,24 @@ def test_nothing_goes_that_is_not_replicated(tmp_path):
 
 def test_a_log_without_a_folder_has_nothing_to_delete(tmp_path):
     assert delete_old_segments(open_log(tmp_path / "orders-0"), NOW_MS) == []
+
+
+def test_many_segments_go_a_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(retention, "_SEGMENTS_AT_ONCE", 2)
+    log = filled(tmp_path / "orders-0", retention_ms=1)
+    watched = Mock(detach_oldest=Mock(side_effect=log.detach_oldest))
+    paths = delete_old_segments(watched, NOW_MS + 10**9)
+    assert watched.detach_oldest.call_count == 4  # the last one found nothing
+    assert bases(log) == [6]
+    assert sum(path.endswith(".log.deleted") for path in paths) == 6
+
+
+def test_files_that_are_out_are_told_of_when_the_disk_refuses_the_rest():
+    outcomes = [["a.log.deleted"], KafkaStorageError("full"), KafkaStorageError("full")]
+    watched = Mock(detach_oldest=Mock(side_effect=outcomes))
+    assert delete_old_segments(watched, NOW_MS) == ["a.log.deleted"]
+    with pytest.raises(KafkaStorageError):
+        delete_old_segments(watched, NOW_MS)
 
 
 def test_without_limits_nothing_goes(tmp_path):
