@@ -22,7 +22,7 @@ MIN_INSYNC_REPLICAS: Final = ConfigKey(
     int,
     1,
     at_least(1),
-    "How many in-sync replicas a produce request with acks=all needs.",
+    "How many in-sync replicas a produce request with acks=all needs; all, if there are fewer.",
 )
 COMPRESSION_TYPE: Final = ConfigKey(
     "compression.type",

@@ -35,6 +35,7 @@ class Partition:
         "leader_epoch",
         "log",
         "min_insync_replicas",
+        "replicas",
         "topic",
         "topic_id",
     )
@@ -63,6 +64,7 @@ class Partition:
         """Take over what the controller decided."""
         self.leader = image.leader
         self.leader_epoch = image.leader_epoch
+        self.replicas = image.replicas
         self.isr = image.isr
         if self.leader == self._node_id:
             self.log.assign_leader_epoch(self.leader_epoch)
@@ -117,14 +119,18 @@ class Partition:
 
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
-            NotEnoughReplicasError: acks=all, with fewer in sync than `min.insync.replicas`.
+            NotEnoughReplicasError: acks=all, with fewer in sync than `min.insync.replicas`, or
+                than there are if that is less.
             BrokerResponseError: the log refused the batches; nothing was written.
         """
         self.check_leader()
-        if acks == ALL_REPLICAS and len(self.isr) < self.min_insync_replicas:
-            raise NotEnoughReplicasError(
-                f"{self} has {len(self.isr)} in-sync replica(s) of {self.min_insync_replicas}"
-            )
+        if acks == ALL_REPLICAS:
+            # A topic of one replica can't have two in sync: as in Apache Kafka 4, all will do.
+            needed = min(self.min_insync_replicas, len(self.replicas))
+            if len(self.isr) < needed:
+                raise NotEnoughReplicasError(
+                    f"{self} has {len(self.isr)} in-sync replica(s), and needs {needed}"
+                )
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
         )

@@ -81,8 +81,15 @@ def test_other_acks_are_refused_for_every_partition(harness):
 
 def test_acks_all_needs_enough_replicas_in_sync(harness):
     harness.create_topic("orders", min_insync_replicas="2")
+    alone = harness.node.image.topic("orders").partitions[0]._replace(replicas=(1, 2), isr=(1,))
+    harness.node.replicas.partition("orders", 0).update(alone)
     assert outcome(harness, batch(b"a"), acks=-1).error_code == NotEnoughReplicasError.code
     assert outcome(harness, batch(b"a"), acks=1).error_code == 0
+
+
+def test_acks_all_needs_no_more_replicas_in_sync_than_there_are(harness):
+    harness.create_topic("orders", min_insync_replicas="2")
+    assert outcome(harness, batch(b"a"), acks=-1).error_code == 0
 
 
 def test_a_missing_topic_is_not_created_by_producing_to_it(harness):
