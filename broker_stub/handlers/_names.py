@@ -1,4 +1,4 @@
-"""Requests that name topics: each may stand there once."""
+"""Requests that name topics: each may stand there once, and may not exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from pyclient.error_codes import BrokerResponseError, InvalidRequestError
+from broker_stub.metadata.topics import check_name
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidRequestError,
+    UnknownTopicOrPartitionError,
+)
 
 
 class Named(Protocol):
@@ -27,3 +32,12 @@ def once_each(topics: Sequence[AnyNamed]) -> tuple[list[AnyNamed], dict[str, Bro
         if count > 1
     }
     return [topic for topic in topics if topic.name not in repeated], repeated
+
+
+def unknown_topic(name: str) -> BrokerResponseError:
+    """What is wrong with the name of a topic that does not exist."""
+    try:
+        check_name(name)
+    except BrokerResponseError as error:
+        return error
+    return UnknownTopicOrPartitionError(f"there is no topic {name!r}")

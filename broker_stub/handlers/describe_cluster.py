@@ -1,16 +1,21 @@
 """DescribeCluster (API key 60), versions 0-2.
 
 The brokers as clients of this listener reach them. Controllers (endpoint type 2) have no
-listener of their own here: UNSUPPORTED_ENDPOINT_TYPE.
+listener of their own here, so nobody can have meant to ask one: MISMATCHED_ENDPOINT_TYPE.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR
 from broker_stub.request import RequestContext
-from pyclient.error_codes import BrokerResponseError, UnsupportedEndpointTypeError
+from pyclient.error_codes import (
+    BrokerResponseError,
+    MismatchedEndpointTypeError,
+    UnsupportedEndpointTypeError,
+)
 from pyclient.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -20,15 +25,18 @@ from pyclient.protocol.messages.describe_cluster import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_BROKERS: Final = 1
+_BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(
     node: Node, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
     """Describe the cluster."""
+    if request.endpoint_type == _CONTROLLERS:
+        raise MismatchedEndpointTypeError("this is a broker, not a controller")
     if request.endpoint_type != _BROKERS:
-        raise UnsupportedEndpointTypeError("only brokers have endpoints here")
+        raise UnsupportedEndpointTypeError(f"endpoints of type {request.endpoint_type} are none")
+    asks_for_operations = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
@@ -38,13 +46,13 @@ def handle(
             )
             for broker, endpoint in node.brokers(context.connection.listener)
         ],
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_for_operations else NOT_ASKED_FOR,
     )
 
 
-def refuse(request: DescribeClusterRequest, error: BrokerResponseError) -> DescribeClusterResponse:
+def refuse(
+    request: DescribeClusterRequest,  # noqa: ARG001
+    error: BrokerResponseError,
+) -> DescribeClusterResponse:
     """Fail."""
-    return DescribeClusterResponse(
-        error_code=error.code,
-        error_message=message_of(error),
-        endpoint_type=request.endpoint_type,
-    )
+    return DescribeClusterResponse(error_code=error.code, error_message=message_of(error))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from broker_stub.coordinator.classic_group import ClassicGroup
 from broker_stub.coordinator.group_state import GroupState
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._operations import GROUP_OPERATIONS
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError, GroupIdNotFoundError, code_of
 from pyclient.errors import KafkaError
@@ -47,7 +48,12 @@ def handle(
         except BrokerResponseError as error:
             return _failed(group_id, error)
 
-    return DescribeGroupsResponse(groups=[describe(group_id) for group_id in request.groups])
+    groups = [describe(group_id) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
 
 
 def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsResponse:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from broker_stub.handlers._names import unknown_topic
+from broker_stub.handlers._operations import TOPIC_OPERATIONS
 from broker_stub.metadata.image import PartitionImage, TopicImage
-from broker_stub.metadata.topics import check_name
 from broker_stub.request import RequestContext
 from pyclient.error_codes import (
     BrokerResponseError,
     InvalidRequestError,
     LeaderNotAvailableError,
-    UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -48,7 +48,7 @@ def handle(
             break
         topic = node.image.topic(name)
         if topic is None:
-            response.topics.append(_unknown(name))
+            response.topics.append(_failed(name, unknown_topic(name)))
             continue
         cursor = request.cursor
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
@@ -58,6 +58,8 @@ def handle(
             response.next_cursor = Cursor(topic_name=name, partition_index=indexes[room])
             break
         room -= len(indexes)
+    for described in response.topics:
+        described.topic_authorized_operations = TOPIC_OPERATIONS
     return response
 
 
@@ -104,14 +106,6 @@ def _partition(partition: PartitionImage) -> DescribeTopicPartitionsResponsePart
         eligible_leader_replicas=[],
         last_known_elr=[],
     )
-
-
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    try:
-        check_name(name)
-    except BrokerResponseError as error:
-        return _failed(name, error)
-    return _failed(name, UnknownTopicOrPartitionError())
 
 
 def _failed(name: str, error: BrokerResponseError) -> DescribeTopicPartitionsResponseTopic:

@@ -3,13 +3,17 @@
 Brokers, and topics with their partitions. A topic that is asked for by name and does not exist
 is created if the client allows it (always, before version 4) and `auto.create.topics.enable`
 does; the answer is held back until it is there, so the client need not ask again. Version 0 asks
-for all topics with an empty list, later ones with null. From version 12 on by id, too.
+for all topics with an empty list, later ones with null. From version 12 on by id, too; an id goes
+before a name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from broker_stub.handlers._names import unknown_topic
+from broker_stub.handlers._operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from broker_stub.metadata.image import (
     CONSUMER_OFFSETS,
     INTERNAL_TOPICS,
@@ -24,7 +28,6 @@ from pyclient.error_codes import (
     LeaderNotAvailableError,
     TopicExistsError,
     UnknownTopicIdError,
-    UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.metadata import (
     MetadataRequest,
@@ -49,10 +52,14 @@ def handle(
     topics = request.topics
     if topics is None or (context.api_version == 0 and not topics):
         described = [_described(topic) for topic in node.image.topics()]
-        return _response(node, context, described)
-    missing = _creatable(node, request, topics)
+        return _response(node, request, context, described)
+    by_name = all(topic.topic_id == ZERO_UUID and topic.name is not None for topic in topics)
+    if not by_name and context.api_version < _BY_ID_FROM:
+        raise InvalidRequestError("topics can be named by id from version 12 on")
+    once = {(topic.name, topic.topic_id): topic for topic in topics}.values()
+    missing = _creatable(node, request, once)
     if not missing:
-        return _response(node, context, [_look_up(node, topic, context) for topic in topics])
+        return _response(node, request, context, [_look_up(node, topic, {}) for topic in once])
     parked: Parked[MetadataResponse] = Parked()
 
     def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
@@ -63,8 +70,8 @@ def handle(
             # Another client was faster: the topic is there, which is all that was wanted.
             and not isinstance(result, TopicExistsError)
         }
-        found = [_look_up(node, topic, context, errors) for topic in topics]
-        parked.answer(_response(node, context, found))
+        found = [_look_up(node, topic, errors) for topic in once]
+        parked.answer(_response(node, request, context, found))
 
     node.controller.create_topics(missing, created)
     return parked
@@ -79,41 +86,35 @@ def refuse(request: MetadataRequest, error: BrokerResponseError) -> MetadataResp
 
 
 def _creatable(
-    node: Node, request: MetadataRequest, topics: list[MetadataRequestTopic]
+    node: Node, request: MetadataRequest, topics: Iterable[MetadataRequestTopic]
 ) -> list[NewTopic]:
     if not (request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]):
         return []
-    names = dict.fromkeys(topic.name for topic in topics if topic.name is not None)
     return [
         node.offsets_topic() if name == CONSUMER_OFFSETS else NewTopic(name)
-        for name in names
+        for name in (topic.name for topic in topics if topic.topic_id == ZERO_UUID)
         # Without a transaction coordinator there is nothing that could be in its topic.
-        if node.image.topic(name) is None and name != TRANSACTION_STATE
+        if name not in (None, TRANSACTION_STATE) and node.image.topic(name) is None
     ]
 
 
 def _look_up(
-    node: Node,
-    topic: MetadataRequestTopic,
-    context: RequestContext,
-    errors: dict[str, BrokerResponseError] | None = None,
+    node: Node, topic: MetadataRequestTopic, errors: Mapping[str, BrokerResponseError]
 ) -> MetadataResponseTopic:
-    if topic.name is not None:
-        found = node.image.topic(topic.name)
-        error = (errors or {}).get(topic.name) or UnknownTopicOrPartitionError()
-    else:
-        if context.api_version < _BY_ID_FROM:
-            raise InvalidRequestError("topics can be named by id from version 12 on")
+    if topic.name is None or topic.topic_id != ZERO_UUID:
         found = node.image.topic_by_id(topic.topic_id)
-        error = UnknownTopicIdError()
-    return _failed(topic, error) if found is None else _described(found)
+        return _failed(topic, UnknownTopicIdError()) if found is None else _described(found)
+    found = node.image.topic(topic.name)
+    if found is not None:
+        return _described(found)
+    return _failed(topic, errors.get(topic.name) or unknown_topic(topic.name))
 
 
 def _failed(topic: MetadataRequestTopic, error: BrokerResponseError) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=error.code,
         name=topic.name,
-        topic_id=topic.topic_id if topic.name is None else ZERO_UUID,
+        topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
     )
 
@@ -138,8 +139,15 @@ def _described(topic: TopicImage) -> MetadataResponseTopic:
 
 
 def _response(
-    node: Node, context: RequestContext, topics: list[MetadataResponseTopic]
+    node: Node,
+    request: MetadataRequest,
+    context: RequestContext,
+    topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+    asks_for_operations = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -150,4 +158,5 @@ def _response(
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
         topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asks_for_operations else NOT_ASKED_FOR,
     )

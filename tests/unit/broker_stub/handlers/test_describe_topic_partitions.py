@@ -45,6 +45,10 @@ def cursor(topic: str, partition: int) -> Cursor:
     return Cursor(topic_name=topic, partition_index=partition)
 
 
+def test_all_that_can_be_done_to_a_topic_is_told(harness):
+    assert page(harness).topics[0].topic_authorized_operations == 3576
+
+
 def test_no_names_ask_for_all_topics_in_order(harness):
     response = page(harness)
     assert shown(response) == [("a", [0, 1, 2]), ("b", [0, 1]), ("c", [0])]

@@ -3,6 +3,7 @@
 import pytest
 
 from pyclient.error_codes import (
+    InvalidRequestError,
     InvalidTopicError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
@@ -67,21 +68,51 @@ def test_a_missing_topic_is_not_created_when_the_broker_does_not_want_it(tmp_pat
     assert topic.error_code == UnknownTopicOrPartitionError.code
 
 
+@pytest.mark.parametrize("create", [True, False])
 @pytest.mark.parametrize("name", ["", ".", "..", "white space", "ümlaut", "x" * 250])
-def test_an_illegal_name_is_refused(harness, name):
-    (topic,) = harness.ask(request_for(name), 12).topics
+def test_an_illegal_name_is_refused(harness, name, create):
+    (topic,) = harness.ask(request_for(name, allow_auto_topic_creation=create), 12).topics
     assert topic.error_code == InvalidTopicError.code
 
 
-def test_a_name_asked_for_twice_is_created_once(harness):
-    response = harness.ask(request_for("orders", "orders"), 12)
-    assert [topic.error_code for topic in response.topics] == [0, 0]
+def test_a_name_asked_for_twice_is_created_and_told_once(harness):
+    (topic,) = harness.ask(request_for("orders", "orders"), 12).topics
+    assert topic.error_code == 0
 
 
 def test_a_topic_is_found_by_its_id(harness):
     topic_id = harness.create_topic("orders")
     request = MetadataRequest(topics=[MetadataRequestTopic(name=None, topic_id=topic_id)])
     assert harness.ask(request, 12).topics[0].name == "orders"
+
+
+def test_an_id_goes_before_a_name_and_creates_nothing(harness):
+    topic_id = harness.create_topic("orders")
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="other", topic_id=topic_id)])
+    assert [topic.name for topic in harness.ask(request, 12).topics] == ["orders"]
+    assert harness.node.image.topic("other") is None
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_are_refused_in_the_versions_that_could_send_them_and_never_meant_it(harness, version):
+    topic_id = harness.create_topic("orders")
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="orders", topic_id=topic_id)])
+    (topic,) = harness.ask(request, version).topics
+    assert topic.error_code == InvalidRequestError.code
+
+
+def test_without_an_authorizer_a_client_may_do_all_that_can_be_done(harness):
+    harness.create_topic("orders")
+    fields = {"include_topic_authorized_operations": True}
+    asked = harness.ask(
+        request_for("orders", include_cluster_authorized_operations=True, **fields), 10
+    )
+    # Apache Kafka 4.3 answers these numbers.
+    assert asked.topics[0].topic_authorized_operations == 3576
+    assert asked.cluster_authorized_operations == 8096
+    silent = harness.ask(request_for("orders"), 10)
+    assert silent.topics[0].topic_authorized_operations == -(2**31)
+    assert silent.cluster_authorized_operations == -(2**31)
 
 
 def test_an_unknown_id_is_told_so(harness):
