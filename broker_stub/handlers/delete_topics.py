@@ -2,7 +2,8 @@
 
 Answers when the deletion is in the metadata log: the topic is gone for everybody then, and
 fetches that waited for it have been told; its files follow in the background. By name up to
-version 5, by name or id in 6. With `delete.topic.enable` off: TOPIC_DELETION_DISABLED.
+version 5, by name or id in 6. A topic twice in one request: INVALID_REQUEST for it, and it stays.
+With `delete.topic.enable` off: TOPIC_DELETION_DISABLED.
 """
 
 from __future__ import annotations
@@ -39,22 +40,27 @@ def handle(
     if not node.config["delete.topic.enable"]:
         raise TopicDeletionDisabledError()
     results: list[DeletableTopicResult] = []
-    found: list[DeletableTopicResult] = []
+    found: dict[Uuid, DeletableTopicResult] = {}
     for topic in _asked(request):
         result = _look_up(node, topic)
-        results.append(result)
-        if not result.error_code:
-            found.append(result)
+        if result.error_code:
+            results.append(result)
+        elif result.topic_id in found:
+            twice = InvalidRequestError(f"the topic {result.name!r} is in the request twice")
+            _fail(found[result.topic_id], twice)
+        else:
+            results.append(result)
+            found[result.topic_id] = result
+    doomed = [result for result in found.values() if not result.error_code]
     parked: Parked[DeleteTopicsResponse] = Parked()
 
     def deleted(outcomes: list[Uuid | BrokerResponseError]) -> None:
-        for result, outcome in zip(found, outcomes, strict=True):
+        for result, outcome in zip(doomed, outcomes, strict=True):
             if isinstance(outcome, BrokerResponseError):
-                result.error_code = outcome.code
-                result.error_message = message_of(outcome)
+                _fail(result, outcome)
         parked.answer(DeleteTopicsResponse(responses=results))
 
-    node.controller.delete_topics([result.topic_id for result in found], deleted)
+    node.controller.delete_topics([result.topic_id for result in doomed], deleted)
     return parked
 
 
@@ -69,23 +75,26 @@ def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 
 
 def _look_up(node: Node, topic: DeleteTopicState) -> DeletableTopicResult:
+    if (topic.name is None) == (topic.topic_id == ZERO_UUID):
+        return _failed(topic, InvalidRequestError("a topic is named either by name or by id"))
+    missing: BrokerResponseError
     if topic.name is None:
         found = node.image.topic_by_id(topic.topic_id)
-        missing: BrokerResponseError = UnknownTopicIdError()
-    elif topic.topic_id != ZERO_UUID:
-        return _failed(topic, InvalidRequestError("a topic by name and by id at once"))
+        missing = UnknownTopicIdError("there is no topic of this id")
     else:
         found = node.image.topic(topic.name)
-        missing = UnknownTopicOrPartitionError()
+        missing = UnknownTopicOrPartitionError(f"there is no topic {topic.name!r}")
     if found is None:
         return _failed(topic, missing)
     return DeletableTopicResult(name=found.name, topic_id=found.topic_id)
 
 
 def _failed(topic: DeleteTopicState, error: BrokerResponseError) -> DeletableTopicResult:
-    return DeletableTopicResult(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        error_code=error.code,
-        error_message=message_of(error),
-    )
+    result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+    _fail(result, error)
+    return result
+
+
+def _fail(result: DeletableTopicResult, error: BrokerResponseError) -> None:
+    result.error_code = error.code
+    result.error_message = message_of(error)

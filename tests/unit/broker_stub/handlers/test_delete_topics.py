@@ -48,18 +48,28 @@ def test_its_folder_goes_and_a_new_topic_of_the_name_starts_empty(harness):
         (DeleteTopicState(name="missing"), UnknownTopicOrPartitionError),
         (DeleteTopicState(topic_id=b"x" * 16), UnknownTopicIdError),
         (DeleteTopicState(name="missing", topic_id=b"x" * 16), InvalidRequestError),
+        (DeleteTopicState(), InvalidRequestError),
     ],
 )
 def test_what_is_not_there_is_told_so(harness, topic, error):
     (result,) = harness.ask(DeleteTopicsRequest(topics=[topic]), 6).responses
     assert result.error_code == error.code
+    assert result.error_message
 
 
-def test_a_topic_named_twice_is_deleted_once(harness):
-    harness.create_topic("orders")
-    request = DeleteTopicsRequest(topic_names=["orders", "orders"])
-    codes = [one.error_code for one in harness.ask(request, 5).responses]
-    assert codes == [0, 0]
+def test_a_topic_that_stands_twice_in_a_request_stays_and_the_others_go(harness):
+    twice = harness.create_topic("twice")
+    harness.create_topic("once")
+    request = DeleteTopicsRequest(
+        topics=[
+            DeleteTopicState(name="twice"),
+            DeleteTopicState(name="once"),
+            DeleteTopicState(topic_id=twice),
+        ]
+    )
+    results = {one.name: one.error_code for one in harness.ask(request, 6).responses}
+    assert results == {"twice": InvalidRequestError.code, "once": 0}
+    assert [topic.name for topic in harness.node.image.topics()] == ["twice"]
 
 
 def test_deletion_can_be_disabled(tmp_path):
