@@ -16,7 +16,7 @@ from broker_stub.handlers._errors import message_of
 from broker_stub.handlers._names import once_each
 from broker_stub.metadata.topics import NewTopic, PlannedTopic, check_new_partitions
 from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import BrokerResponseError
+from pyclient.error_codes import BrokerResponseError, InvalidReplicaAssignmentError
 from pyclient.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -38,18 +38,22 @@ def handle(
     check_new_partitions(
         sum(max(0, topic.num_partitions) + len(topic.assignments) for topic in request.topics)
     )
-    once, repeated = once_each(request.topics)
+    once, refused = once_each(request.topics)
+    for topic in once:
+        if len({one.partition_index for one in topic.assignments}) < len(topic.assignments):
+            refused[topic.name] = InvalidReplicaAssignmentError("a partition is assigned twice")
+    wanted = [topic for topic in once if topic.name not in refused]
     parked: Parked[CreateTopicsResponse] = Parked()
 
     def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
         answered = [
-            _result(node, topic.name, result) for topic, result in zip(once, results, strict=True)
+            _result(node, topic.name, result) for topic, result in zip(wanted, results, strict=True)
         ]
-        answered += [_failed(*one) for one in repeated.items()]
+        answered += [_failed(*one) for one in refused.items()]
         parked.answer(CreateTopicsResponse(topics=answered))
 
     node.controller.create_topics(
-        [_new_topic(topic) for topic in once], created, validate_only=request.validate_only
+        [_new_topic(topic) for topic in wanted], created, validate_only=request.validate_only
     )
     return parked
 
@@ -93,6 +97,4 @@ def _result(
 
 
 def _failed(name: str, error: BrokerResponseError) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=name, error_code=error.code, error_message=message_of(error), configs=None
-    )
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=message_of(error))

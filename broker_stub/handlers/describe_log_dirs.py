@@ -50,18 +50,15 @@ def refuse(
 
 
 def _partitions(node: Node, request: DescribeLogDirsRequest) -> Iterator[Partition]:
-    asked: Iterable[tuple[str, Iterable[int] | None]]
+    asked: Iterable[tuple[str, int]]
     if request.topics is None:
-        asked = [(topic.name, None) for topic in node.image.topics()]
+        asked = [(topic.name, index) for topic in node.image.topics() for index in topic.partitions]
     else:
-        asked = [(topic.topic, dict.fromkeys(topic.partitions)) for topic in request.topics]
-    for name, indexes in asked:
+        asked = [(topic.topic, index) for topic in request.topics for index in topic.partitions]
+    for name, index in dict.fromkeys(asked):
         topic = node.image.topic(name)
-        if topic is None:
-            continue
-        for index in topic.partitions if indexes is None else indexes:
-            if index in topic.partitions:
-                yield node.replicas.partition_of(topic, index)
+        if topic is not None and index in topic.partitions:
+            yield node.replicas.partition_of(topic, index)
 
 
 def _described(path: str, topics: dict[str, list[Partition]]) -> DescribeLogDirsResult:

@@ -1,8 +1,8 @@
 """FindCoordinator (API key 10), versions 0-6.
 
 The coordinator of a group is the leader of its partition of `__consumer_offsets`, which is
-created by the first who asks. Transactional ids (key type 1) and share groups (2) have no
-coordinator here: UNSUPPORTED_VERSION, which clients take as final.
+created by the first who asks. Transactional ids (key type 1) have no coordinator here:
+UNSUPPORTED_VERSION, which clients take as final. Other types of keys: INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import (
     BrokerResponseError,
     CoordinatorNotAvailableError,
+    InvalidRequestError,
     UnsupportedVersionError,
 )
 from pyclient.protocol.messages.find_coordinator import (
@@ -28,8 +29,7 @@ from pyclient.protocol.messages.find_coordinator import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_GROUP: Final = 0
-_KEY_TYPES: Final = {1: "transactional ids", 2: "share groups"}
+_GROUP, _TRANSACTIONAL_ID = 0, 1
 _MANY_FROM: Final = 4
 
 
@@ -38,8 +38,7 @@ def handle(
 ) -> FindCoordinatorResponse | Parked[FindCoordinatorResponse]:
     """Find the coordinators."""
     if request.key_type != _GROUP:
-        kind = _KEY_TYPES.get(request.key_type, f"keys of type {request.key_type}")
-        unserved = UnsupportedVersionError(f"this broker has no coordinator for {kind}")
+        unserved = _unserved(request.key_type)
         if context.api_version < _MANY_FROM:
             raise unserved
         return FindCoordinatorResponse(
@@ -72,6 +71,12 @@ def refuse(request: FindCoordinatorRequest, error: BrokerResponseError) -> FindC
     return FindCoordinatorResponse(
         error_code=error.code, error_message=message_of(error), node_id=-1, port=-1
     )
+
+
+def _unserved(key_type: int) -> BrokerResponseError:
+    if key_type == _TRANSACTIONAL_ID:
+        return UnsupportedVersionError("this broker has no coordinator for transactional ids")
+    return InvalidRequestError(f"keys of type {key_type} have no coordinator")
 
 
 def _found(

@@ -2,7 +2,8 @@
 
 Every idempotent producer gets an id of its own, at epoch 0, from blocks that the metadata log
 hands out; an id that the client had before (3+) is not continued, as Kafka does it for producers
-without a transactional id. Transactional ids: UNSUPPORTED_VERSION, they have no coordinator here.
+without a transactional id; an id without its epoch is INVALID_REQUEST, and so is an empty
+transactional id. Others: UNSUPPORTED_VERSION, they have no coordinator here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import BrokerResponseError, UnsupportedVersionError
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
 from pyclient.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -26,6 +27,10 @@ def handle(
     context: RequestContext,  # noqa: ARG001
 ) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
     """Give the producer an id."""
+    if request.transactional_id == "":
+        raise InvalidRequestError("the transactional id is empty")
+    if (request.producer_id < 0) != (request.producer_epoch < 0):
+        raise InvalidRequestError("a producer id and its epoch go together")
     if request.transactional_id is not None:
         raise UnsupportedVersionError("this broker has no transaction coordinator")
     parked: Parked[InitProducerIdResponse] = Parked()

@@ -3,7 +3,8 @@
 Which offset belongs to a timestamp: -1 the end (the high watermark, or the last stable offset
 for readers of committed records), -2 the start, -3 the record with the largest timestamp (7+),
 -4 the start of what is on this broker (8+: the start, as nothing is tiered), -5 the end of what
-is tiered (9+: none). Any other timestamp: the first record at or after it, -1 if there is none.
+is tiered (9+: none); other negative ones, and those of later versions: UNSUPPORTED_VERSION. Any
+other timestamp: the first record at or after it, -1 if there is none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
-_SINCE: Final = {_MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9}
+_SINCE: Final = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9}
 _LEADER_EPOCH_FROM: Final = 4
 _READ_COMMITTED: Final = 1
 
@@ -33,10 +34,11 @@ _READ_COMMITTED: Final = 1
 def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     """Look the offsets up."""
     committed_only = request.isolation_level == _READ_COMMITTED
+    special = {one for one, version in _SINCE.items() if version <= context.api_version}
 
     def look_up(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
-            if context.api_version < _SINCE.get(asked.timestamp, 0):
+            if asked.timestamp < 0 and asked.timestamp not in special:
                 raise UnsupportedVersionError()
             partition = node.replicas.partition(topic, asked.partition_index)
             partition.check_leader(asked.current_leader_epoch)

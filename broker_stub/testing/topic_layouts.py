@@ -67,7 +67,6 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
     19: Layout(  # CreateTopics
         (Place(_TOPICS, partitions=None),),
         (Place(_TOPICS, partitions=None),),
-        blank={"configs": None},
         topic_fails_alone=True,
     ),
     21: Layout((Place(_TOPICS),), (Place(_TOPICS),), blank={"low_watermark": -1}),  # DeleteRecords

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pyclient.error_codes import UnsupportedEndpointTypeError, UnsupportedVersionError
+from pyclient.error_codes import (
+    InvalidRequestError,
+    MismatchedEndpointTypeError,
+    UnsupportedEndpointTypeError,
+    UnsupportedVersionError,
+)
 from pyclient.protocol.messages.describe_cluster import DescribeClusterRequest
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -36,6 +41,16 @@ def test_transactional_ids_have_no_coordinator(harness):
     assert "transactional" in new.error_message
 
 
+@pytest.mark.parametrize("key_type", [2, 3, -1])
+def test_keys_of_other_types_are_refused(harness, key_type):
+    old = harness.ask(FindCoordinatorRequest(key="k", key_type=key_type), 2)
+    assert old.error_code == InvalidRequestError.code
+    request = FindCoordinatorRequest(coordinator_keys=["k"], key_type=key_type)
+    (new,) = harness.ask(request, 6).coordinators
+    assert new.error_code == InvalidRequestError.code
+    assert harness.ask(FindCoordinatorRequest(key_type=key_type), 6).coordinators == []
+
+
 @pytest.mark.parametrize("version", range(6))
 def test_every_producer_gets_an_id_of_its_own(harness, version):
     request = InitProducerIdRequest(transactional_id=None)
@@ -58,6 +73,19 @@ def test_transactional_producers_are_refused(harness):
     assert response.producer_id == -1
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"transactional_id": ""},
+        {"transactional_id": None, "producer_id": 5},
+        {"transactional_id": None, "producer_epoch": 5},
+    ],
+)
+def test_half_an_identity_is_refused(harness, fields):
+    response = harness.ask(InitProducerIdRequest(**fields), 5)
+    assert (response.error_code, response.producer_id) == (InvalidRequestError.code, -1)
+
+
 @pytest.mark.parametrize("version", range(3))
 def test_the_cluster_is_described(harness, version):
     response = harness.ask(DescribeClusterRequest(), version)
@@ -67,6 +95,16 @@ def test_the_cluster_is_described(harness, version):
     assert (broker.broker_id, broker.host, broker.port) == (1, HOST, PORT)
 
 
-def test_controllers_have_no_endpoints(harness):
-    response = harness.ask(DescribeClusterRequest(endpoint_type=2), 1)
-    assert response.error_code == UnsupportedEndpointTypeError.code
+@pytest.mark.parametrize(
+    ("endpoint_type", "error"),
+    [(2, MismatchedEndpointTypeError), (3, UnsupportedEndpointTypeError)],
+)
+def test_only_brokers_have_endpoints(harness, endpoint_type, error):
+    response = harness.ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+    assert response.error_code == error.code
+
+
+def test_all_that_can_be_done_to_the_cluster_is_told_to_who_asks(harness):
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    assert harness.ask(request).cluster_authorized_operations == 8096
+    assert harness.ask(DescribeClusterRequest()).cluster_authorized_operations == -(2**31)

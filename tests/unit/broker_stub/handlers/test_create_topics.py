@@ -126,6 +126,7 @@ def test_a_wrong_configuration_is_refused_by_name(harness, configs):
     result = refused(harness, topic(configs=configs))
     assert result.error_code == InvalidConfigurationError.code
     assert next(iter(configs)) in result.error_message
+    assert result.configs == []
 
 
 def assigned(*assignments: list[int], first: int = 0, **fields: Any) -> CreatableTopic:
@@ -141,6 +142,12 @@ def assigned(*assignments: list[int], first: int = 0, **fields: Any) -> Creatabl
 def test_partitions_can_be_assigned_by_hand(harness):
     (result,) = create(harness, assigned([1], [1]))
     assert (result.error_code, result.num_partitions) == (0, 2)
+
+
+def test_a_partition_assigned_twice_is_refused(harness):
+    twice = assigned([1], [1])
+    twice.assignments[1].partition_index = 0
+    assert refused(harness, twice).error_code == InvalidReplicaAssignmentError.code
 
 
 @pytest.mark.parametrize("brokers", [[2], [], [1, 1]])

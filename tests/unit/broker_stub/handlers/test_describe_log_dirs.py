@@ -52,6 +52,13 @@ def test_only_what_is_asked_for_and_exists_is_listed(harness):
     assert described(harness, {}) == {}
 
 
+def test_a_topic_named_twice_is_listed_once(harness):
+    harness.create_topic("orders", 2)
+    twice = [DescribableLogDirTopic(topic="orders", partitions=[1])] * 2
+    (folder,) = harness.ask(DescribeLogDirsRequest(topics=twice)).results
+    assert len(folder.topics[0].partitions) == 1
+
+
 def test_no_replica_lags_or_is_about_to_move(harness):
     harness.create_topic("orders")
     (folder,) = harness.ask(DescribeLogDirsRequest(topics=None)).results

@@ -65,6 +65,11 @@ def test_the_largest_timestamp_is_found_where_it_is(orders):
     assert (found.offset, found.timestamp) == (2, 3000)
 
 
+@pytest.mark.parametrize("timestamp", [-6, -7, -(2**63)])
+def test_other_negative_timestamps_mean_nothing_here(orders, timestamp):
+    assert look_up(orders, timestamp).error_code == UnsupportedVersionError.code
+
+
 def test_nothing_is_tiered(orders):
     assert look_up(orders, EARLIEST_LOCAL).offset == 0
     assert look_up(orders, LATEST_TIERED).offset == -1
