@@ -1,8 +1,11 @@
 """What a batch must be before it is written: whole, undamaged, and within the topic's rules.
 
-Only headers are read. Records are decoded where the topic's rules speak of each record: a compacted
-topic needs keys, a bound on old timestamps needs times. No state; any thread.
+A client's records are walked over, for a batch that no consumer can read would stop them all. They
+are decoded where the topic's rules speak of each record: a compacted topic needs keys, a bound on
+old timestamps needs times. No state; any thread.
 """
+
+from typing import Final
 
 from broker_stub.log.append_info import AppendOrigin
 from broker_stub.log.batch_header import (
@@ -25,9 +28,14 @@ from pyclient.errors import (
     InvalidTimestampError,
     InvalidTxnStateError,
     RecordTooLargeError,
+    UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
 from pyclient.records.batch import HEADER_SIZE, RecordBatch
+from pyclient.records.compression import ExpandsTooFarError, decompress
+
+# Records that expand to more are not looked at: the broker has little memory, and others to serve.
+_LOOKED_AT_BYTES: Final = 32 << 20
 
 
 def split_batches(batches: memoryview) -> list[BatchHeader]:
@@ -104,6 +112,27 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
         raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
 
 
+def check_structure(batch: memoryview, header: BatchHeader) -> None:
+    """Refuse a batch whose records are not what its header says.
+
+    Those whose codec's library is not installed are believed, and those that expand very far.
+
+    Raises:
+        InvalidRecordError: the records are damaged, or others than announced.
+    """
+    codec = header.attributes & CODEC_MASK
+    try:
+        records = batch[HEADER_SIZE:]
+        if codec:
+            records = memoryview(decompress(codec, records, _LOOKED_AT_BYTES))
+        _twin.RecordDecoder(records, header.record_count, 0, 0).verify_produced()
+    except (UnsupportedCodecError, ExpandsTooFarError):
+        return
+    except CorruptRecordError as error:
+        # Another code than for a bad checksum: sent again, it would be as bad.
+        raise InvalidRecordError(str(error)) from error
+
+
 def check_times(
     batches: memoryview, position: int, header: BatchHeader, config: LogConfig, now_ms: int
 ) -> BatchHeader:
@@ -164,6 +193,8 @@ def validate(
     position = 0
     for index, header in enumerate(headers):
         check_batch(header, config, origin)
+        if origin is AppendOrigin.CLIENT:
+            check_structure(batches[position : position + header.size], header)
         headers[index] = check_times(batches, position, header, config, now_ms)
         if decodes:
             check_records(batches[position : position + header.size], config, now_ms)

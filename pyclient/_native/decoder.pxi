@@ -228,3 +228,23 @@ cdef class RecordDecoder:
             reader.done += 1
         reader.check_end()
         return records
+
+    def verify_produced(self) -> None:
+        """Walk over the records that are left, as a producer writes them, and make none.
+
+        Raises:
+            CorruptRecordError: the bytes are not the records that the batch announced, or their
+                offsets do not follow each other.
+        """
+        cdef RecordReader reader = self.reader
+        cdef RecordSpan span
+        cdef const char *fault
+        while reader.done < reader.count:
+            fault = parse_record(reader.at, reader.end, &span)
+            if fault is not NULL:
+                raise reader.corrupt_record(fault)
+            if span.offset_delta != reader.done:
+                raise reader.corrupt(f"record {reader.done} of {reader.count} has another's offset")
+            reader.at = span.end
+            reader.done += 1
+        reader.check_end()

@@ -10,6 +10,7 @@ from pyclient._pure.wire import decode_varint, read_varint
 from pyclient.errors import CorruptRecordError
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+_VERIFIED_AT_ONCE = 1024
 
 
 class RecordDecoder:
@@ -87,6 +88,22 @@ class RecordDecoder:
                 f"{len(self._data) - self._reached} bytes lie behind its last record"
             )
         return records
+
+    def verify_produced(self) -> None:
+        """Walk over the records that are left, as a producer writes them, and keep none.
+
+        Raises:
+            CorruptRecordError: the bytes are not the records that the batch announced, or their
+                offsets do not follow each other.
+        """
+        self._from_offset = _INT64_MIN
+        while True:
+            done = self._done
+            for number, record in enumerate(self.read(_VERIFIED_AT_ONCE), done):
+                if record.offset != self._base_offset + number:
+                    raise self._corrupt(f"record {number} of {self._count} has another's offset")
+            if not self.remaining:
+                return
 
     def _read_into(self, records: list[ConsumerRecord], max_records: int) -> None:
         # One long loop over local names, with varints of one and two bytes spelled out: calls and

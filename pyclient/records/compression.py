@@ -21,6 +21,10 @@ MAX_EXPANDED: Final = 256 * 1024 * 1024
 """What a batch may expand to unless the caller says otherwise."""
 
 
+class ExpandsTooFarError(CorruptRecordError):
+    """Records expand to more than they may. Beyond that nobody has looked."""
+
+
 class Codec(IntEnum):
     """The codec bits of a batch's attributes."""
 
@@ -73,7 +77,8 @@ def decompress(
     """Expand `data`, never to more than `max_expanded` bytes.
 
     Raises:
-        CorruptRecordError: the data is damaged, or expands to more than the limit.
+        CorruptRecordError: the data is damaged.
+        ExpandsTooFarError: it expands to more than the limit.
         UnsupportedCodecError: the codec's library is not installed.
     """
     try:
@@ -88,8 +93,8 @@ def decompress(
         raise UnsupportedCodecError(f"codec {Codec(codec).name.lower()}: {error}") from error
 
 
-def _too_large(max_expanded: int) -> CorruptRecordError:
-    return CorruptRecordError(f"the records expand to more than {max_expanded} bytes")
+def _too_large(max_expanded: int) -> ExpandsTooFarError:
+    return ExpandsTooFarError(f"the records expand to more than {max_expanded} bytes")
 
 
 def _damaged(codec: str, error: object) -> CorruptRecordError:

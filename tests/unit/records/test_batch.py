@@ -244,3 +244,40 @@ def test_an_unknown_codec_is_corrupt(twin: ModuleType) -> None:
 
 def test_the_header_is_61_bytes() -> None:
     assert HEADER.size == HEADER_SIZE == 61
+
+
+# What a producer wrote
+
+
+def verify(batch: bytes) -> None:
+    RecordBatch(batch).decoder().verify_produced()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("count", [1, 3000])
+def test_records_as_a_producer_writes_them_pass(codec: Codec, count: int, twin: ModuleType) -> None:
+    verify(build_batch(numbered_records(count), codec=codec))
+
+
+def test_some_may_have_been_read_before(twin: ModuleType) -> None:
+    decoder = RecordBatch(build_batch(numbered_records(10), base_offset=50)).decoder()
+    assert len(decoder.read(4)) == 4
+    decoder.verify_produced()
+    assert decoder.remaining == 0
+
+
+@pytest.mark.parametrize("announced", [0, 2, 4])
+def test_a_count_that_is_not_theirs_is_found(announced: int, twin: ModuleType) -> None:
+    with pytest.raises(CorruptRecordError):
+        verify(resealed(build_batch(numbered_records(3)), COUNT_AT, ">i", announced))
+
+
+@pytest.mark.parametrize("deltas", [(1,), (0, 0), (0, 2), (1, 0), (-1, 0), (0, 1, 3)])
+def test_offsets_that_do_not_follow_each_other_are_found(
+    deltas: tuple[int, ...], twin: ModuleType
+) -> None:
+    # Length, attributes, timestamp, offset, no key, no value, no headers; -1 is 1 in zigzag.
+    zigzag = [2 * delta if delta >= 0 else 1 for delta in deltas]
+    records = b"".join(bytes([12, 0, 0, delta, 1, 1, 0]) for delta in zigzag)
+    with pytest.raises(CorruptRecordError, match="another's offset"):
+        verify(with_records(records, len(deltas)))

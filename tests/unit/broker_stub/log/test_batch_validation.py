@@ -1,7 +1,10 @@
 """What a batch must be before it is written; every rule, kept and broken."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from broker_stub.log import batch_validation
 from broker_stub.log.append_info import AppendOrigin
 from broker_stub.log.batch_header import HEADER, read_header
 from broker_stub.log.batch_validation import validate
@@ -12,8 +15,11 @@ from pyclient.errors import (
     InvalidTimestampError,
     InvalidTxnStateError,
     RecordTooLargeError,
+    UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
+from pyclient.records.batch import RecordBatch
+from pyclient.records.compression import Codec
 from tests.support.logs import NOW_MS, batch, config
 
 
@@ -144,3 +150,62 @@ def test_a_compacted_topic_refuses_records_without_a_key(codec):
     with pytest.raises(InvalidRecordError, match="key"):
         check(batch(b"a", key=None, codec=codec), cleanup_policy=["compact"])
     assert check(batch(b"a", codec=codec), cleanup_policy=["compact"])
+
+
+# The records inside
+
+
+def sealed(buffer: bytearray) -> bytearray:
+    """With a checksum that is right, whatever was done to it."""
+    checksum = _twin.crc32c(memoryview(buffer)[21:])
+    HEADER.pack_into(buffer, 0, *read_header(buffer)._replace(checksum=checksum))
+    return buffer
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_records_of_every_codec_are_looked_at(codec):
+    buffer = batch(*(b"value %d" % number for number in range(50)), codec=codec)
+    assert check(buffer)[0].record_count == 50
+    fewer = read_header(buffer)._replace(record_count=49, last_offset_delta=48)
+    HEADER.pack_into(buffer, 0, *fewer)
+    with pytest.raises(InvalidRecordError, match="bytes lie behind its last record"):
+        check(sealed(buffer))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec])
+def test_what_does_not_expand_is_invalid(codec):
+    buffer = batch(b"plain")
+    HEADER.pack_into(buffer, 0, *read_header(buffer)._replace(attributes=codec))
+    with pytest.raises(InvalidRecordError, match="damaged"):
+        check(sealed(buffer))
+
+
+@given(at=st.integers(61, 160), value=st.integers(0, 255))
+def test_what_is_accepted_can_be_read(at, value):
+    buffer = batch(b"one", b"two", b"three", b"four", b"five", b"six", b"seven")
+    buffer[min(at, len(buffer) - 1)] = value
+    try:
+        check(sealed(buffer))
+    except InvalidRecordError:
+        return
+    assert [record.offset for record in RecordBatch(buffer).decode()] == [*range(7)]
+
+
+def test_what_expands_very_far_is_believed(monkeypatch):
+    monkeypatch.setattr(batch_validation, "_LOOKED_AT_BYTES", 1000)
+    buffer = batch(b"x" * 2000, codec=Codec.GZIP)
+    assert check(buffer)[0].record_count == 1
+
+
+def test_what_no_library_here_expands_is_believed(monkeypatch):
+    def without_library(*_: object) -> None:
+        raise UnsupportedCodecError("codec snappy: no library")
+
+    buffer = batch(b"x", codec=Codec.SNAPPY)
+    monkeypatch.setattr(batch_validation, "decompress", without_library)
+    assert check(buffer)[0].record_count == 1
+
+
+def test_what_the_broker_writes_itself_is_not_looked_at():
+    buffer = changed(record_count=1, last_offset_delta=0)
+    assert check(buffer, AppendOrigin.COORDINATOR)[0].record_count == 1
