@@ -19,9 +19,13 @@ from pyclient.errors import KafkaStorageError
 
 
 class LogFolder:
-    """What is written to a folder besides records."""
+    """What is written to a folder besides records.
 
-    __slots__ = ("_files", "_leader_epochs", "_producers", "_topic_id", "path")
+    Attributes:
+        has_changed: whether files were made or renewed since it was opened.
+    """
+
+    __slots__ = ("_files", "_leader_epochs", "_producers", "_topic_id", "has_changed", "path")
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class LogFolder:
         self._files = files
         self._leader_epochs = leader_epochs
         self._producers = producers
+        self.has_changed = False
 
     def make(self, segments: SegmentList, base_offset: int, config: LogConfig, now_ms: int) -> None:
         """Make the folder and its first segment.
@@ -43,6 +48,7 @@ class LogFolder:
         Raises:
             KafkaStorageError: the disk refused.
         """
+        self.has_changed = True
         try:
             os.makedirs(self.path, exist_ok=True)
             write_partition_metadata(self.path, self._topic_id)
@@ -58,6 +64,7 @@ class LogFolder:
             KafkaStorageError: the disk refused.
         """
         self._topic_id = topic_id
+        self.has_changed = True
         try:
             write_partition_metadata(self.path, topic_id)
         except OSError as error:
@@ -69,6 +76,7 @@ class LogFolder:
         Raises:
             KafkaStorageError: the disk refused; the active segment goes on.
         """
+        self.has_changed = True
         sealed = segments.active
         sealed.seal()
         try:
@@ -89,6 +97,7 @@ class LogFolder:
         Raises:
             KafkaStorageError: the disk refused.
         """
+        self.has_changed = True
         try:
             self._leader_epochs.write()
         except OSError as error:
@@ -97,20 +106,23 @@ class LogFolder:
 
     def renew_leader_epochs(self) -> None:
         """Write the epochs that are left. If the disk refuses: the next start leaves them out."""
+        self.has_changed = True
         try:
             self._leader_epochs.write()
         except OSError as error:
             diagnostics.warn("%s has epochs of deleted records: %s", self.path, error)
 
-    def sync(self, segments: Sequence[Segment], *, is_new: bool) -> None:
+    def sync(self, segments: Sequence[Segment], *, is_new: bool, is_closing: bool) -> None:
         """Fsync segments, the last of which is active, and what belongs to them.
+
+        The indexes of the active one change all the time: they are synced when the log closes.
 
         Raises:
             SyncFailedError: the disk did not keep what it had taken.
             OSError: a file could not be opened; another try may do better.
         """
         for segment in segments:
-            segment.sync(with_indexes=segment is not segments[-1])
+            segment.sync(with_indexes=is_closing or segment is not segments[-1])
         self._files.sync(self._leader_epochs.path)
         if is_new:
             self._files.sync(metadata_path(self.path))  # it names its topic for good

@@ -50,6 +50,7 @@ class PartitionLog(LogState):
     """The log of one partition, open from its construction on."""
 
     __slots__ = (
+        "_clean_end",
         "_closed",
         "_log_folder",
         "_request_flush",
@@ -94,6 +95,7 @@ class PartitionLog(LogState):
         self._request_recall = partial(request_recall, self)
         self._segments = SegmentList(partial(request_reindexing, self))
         self._closed = False
+        self._clean_end = -1  # the end of the log, where it was opened after a clean stop
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic}-{self.partition}, {self.folder})"
@@ -104,14 +106,20 @@ class PartitionLog(LogState):
         log_start_offset: int,
         log_end_offset: int,
         recovery_point: int,
+        *,
+        is_clean: bool,
     ) -> None:
-        """Take over what was found in the folder; called once, before any other use."""
+        """Take over what was found in the folder; called once, before any other use.
+
+        `is_clean` says whether all of it is as a clean stop left it.
+        """
         for segment in segments:
             self._segments.add(segment)
         self._log_start_offset = log_start_offset
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
         self._flushes.done(recovery_point)
+        self._clean_end = log_end_offset if is_clean else -1
 
     def name_topic(self, topic_id: bytes) -> None:
         """Take the id of the topic, which the folder does not tell any more.
@@ -366,15 +374,19 @@ class PartitionLog(LogState):
         Raises:
             KafkaStorageError: the disk refused, now or before.
         """
+        self._flush()
+
+    def _flush(self, *, is_closing: bool = False) -> None:
         with self._lock:
             if self._closed or not self._segments:
                 return
             self._flushes.check()
             end_offset = self._log_end_offset
-            segments = self._segments.since(self.recovery_point)
+            # With the segment that ends there: when it was rolled, its indexes were not synced.
+            segments = self._segments.since(self.recovery_point - 1)
             self._flushes.begin()
         try:
-            self._log_folder.sync(segments, is_new=not self.recovery_point)
+            self._log_folder.sync(segments, is_new=not self.recovery_point, is_closing=is_closing)
         except SyncFailedError as error:
             with self._lock:
                 self._flushes.failed(f"{self.folder} could not be synced: {error}")
@@ -391,16 +403,25 @@ class PartitionLog(LogState):
             KafkaStorageError: the disk refused; the log is closed, and needs recovery.
         """
         try:
-            self.flush()
             with self._lock:
+                if self._is_as_a_clean_stop_left_it():
+                    return
                 if self._segments and not self._closed:
                     self._segments.active.seal()
                     if self._log_end_offset > 0:
                         self._log_folder.take_snapshot(self._log_end_offset)
+            self._flush(is_closing=True)
         except OSError as error:
             raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
         finally:
             self.abandon()
+
+    def _is_as_a_clean_stop_left_it(self) -> bool:
+        return (
+            self._clean_end == self._log_end_offset
+            and not self._log_folder.has_changed
+            and not any(segment.has_new_indexes for segment in self._segments)
+        )
 
     def abandon(self) -> None:
         """Let go of the files and write nothing, as if the process had been killed."""

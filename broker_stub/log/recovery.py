@@ -89,7 +89,13 @@ class _Loading:
             log.leader_epochs.write()
         recovered = [segment for segment in self._recovered if segment in segments]
         recover_producers(log, segments, self._found.snapshots, end_offset, recovered)
-        log.restore(segments, start_offset, end_offset, min(recovery_point, end_offset))
+        log.restore(
+            segments,
+            start_offset,
+            end_offset,
+            min(recovery_point, end_offset),
+            is_clean=clean and not self._recovered and not self._epochs_changed,
+        )
 
     def _open_segment(self, sizes: SegmentFiles) -> Segment:
         segment = Segment(

@@ -224,6 +224,11 @@ class Segment(SegmentReader):
         indexes.take_place_of(self._indexes)
         self._indexes = indexes
 
+    @property
+    def has_new_indexes(self) -> bool:
+        """Whether its indexes were made anew since it was opened."""
+        return self._indexes.are_rebuilt
+
     def indexes_fit(self) -> bool:
         """Whether the indexes can be those of this segment: a glance, no proof."""
         return (
