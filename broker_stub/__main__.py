@@ -18,6 +18,7 @@ from broker_stub.broker import Broker
 from broker_stub.listeners import PORT_MAX
 from broker_stub.properties import parse_property, read_properties
 from pyclient.errors import BrokerResponseError, KafkaError
+from pyclient.version import __version__
 
 _DEFAULT_PORT = 9092
 _FILES_WANTED = 1 << 16  # where the system has no bound of its own
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a broker until it is told to stop; the exit code."""
     parsed = _parser().parse_args(arguments)
     if parsed.list_options:
-        print(_listed_options())
+        with suppress(BrokenPipeError):  # whoever reads it has seen enough
+            _print(_listed_options())
         return 0
     stop_signals = set(_STOP_SIGNALS)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     exit_code = 0
     try:
-        _announce(f"broker_stub listening on {', '.join(broker.listeners.values())}")
+        _print(f"broker_stub listening on {', '.join(broker.listeners.values())}")
     except OSError as error:
         # Whoever waits for the line would wait for ever.
         print(f"broker_stub: cannot say that it serves: {_reason(error)}", file=sys.stderr)
@@ -84,9 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code
 
 
-def _announce(line: str) -> None:
+def _print(text: str) -> None:
     if sys.stdout is not None:  # as it is where the process was started without one
-        os.write(sys.stdout.fileno(), f"{line}\n".encode())  # not kept in a buffer, to fail later
+        os.write(sys.stdout.fileno(), f"{text}\n".encode())  # not kept in a buffer, to fail later
 
 
 def _allow_open_files() -> None:
@@ -183,6 +185,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show every option with what it takes, means and is by default, and end",
     )
+    parser.add_argument("--version", action="version", version=f"broker_stub {__version__}")
     return parser
 
 

@@ -169,9 +169,16 @@ def _effective(options: Mapping[str, object]) -> dict[str, object]:
     unfamiliar = [name for name in options if not BROKER_DEFINITION.knows(name)]
     if not unfamiliar:
         return dict(options)
-    from broker_stub.kafka_keys import is_known_to_kafka  # seldom needed
+    from broker_stub.kafka_keys import is_known_to_kafka, nearest  # seldom needed
 
     idle = [name for name in unfamiliar if is_known_to_kafka(dotted(name))]
+    for name in sorted(set(unfamiliar) - set(idle)):
+        near = nearest(dotted(name))
+        if near is not None and not BROKER_DEFINITION.knows(near):
+            raise KafkaConfigurationError(
+                f"broker has no option {name!r}; did you mean {near!r}, which has no effect here?",
+                key=name,
+            )
     if idle:
         diagnostics.warn("options without an effect here: %s", ", ".join(sorted(idle)))
     return {name: value for name, value in options.items() if name not in idle}

@@ -150,3 +150,12 @@ _NAMES: Final = frozenset(_TABLE.split())
 def is_known_to_kafka(name: str) -> bool:
     """Whether Apache Kafka has, or had, a broker option of this name."""
     return name in _NAMES or name.startswith(_PER_LISTENER)
+
+
+def nearest(name: str) -> str | None:
+    """The option that somebody may have meant."""
+    import difflib  # only an error needs it
+
+    # In order: of two that are as near, the same one every time.
+    near = difflib.get_close_matches(name, sorted(_NAMES), n=1)
+    return near[0] if near else None

@@ -1,4 +1,4 @@
-"""Files in the style of Kafka's `server.properties`, as Java reads them: one `key=value` a line.
+"""Files in the style of Kafka's `server.properties`: one `key=value` a line.
 
 A colon will do as well; a backslash at the end joins the next line, and anywhere else takes the
 meaning from the character behind it.
@@ -24,7 +24,7 @@ def read_properties(path: Path) -> dict[str, str]:
         KafkaConfigurationError: the file can't be read, or a line has no value.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # with the mark that some editors put before
     except OSError as error:
         raise KafkaConfigurationError(f"can't read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

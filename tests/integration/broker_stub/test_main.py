@@ -14,6 +14,7 @@ import pytest
 from broker_stub import Broker
 from broker_stub.broker_keys import BROKER_DEFINITION
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pyclient.version import __version__
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.server_process import ROOT, ServerProcess
 
@@ -182,6 +183,23 @@ def test_every_option_is_listed_with_its_meaning():
     for name, row in BROKER_DEFINITION.keys.items():
         assert f"{name} (" in result.stdout
         assert row.doc in result.stdout
+
+
+def test_a_list_of_options_that_nobody_reads_to_its_end_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        result = subprocess.run(
+            command("--list-options"), cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, timeout=60
+        )
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_its_version_is_the_packages():
+    result = subprocess.run(
+        command("--version"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stdout == f"broker_stub {__version__}\n"
 
 
 def test_help_is_worth_reading():

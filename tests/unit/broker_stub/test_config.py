@@ -29,6 +29,11 @@ def test_an_unknown_option_is_refused_with_the_nearest_name():
         BrokerConfig({"num.partition": 3})
 
 
+def test_an_unknown_option_that_is_near_to_one_without_an_effect_is_told_both():
+    with pytest.raises(KafkaConfigurationError, match=r"'num\.io\.threads', which has no"):
+        BrokerConfig({"num.io.thread": 3})
+
+
 def test_an_option_that_is_no_name_is_refused():
     with pytest.raises(KafkaConfigurationError, match="9092 is no option"):
         BrokerConfig({9092: "port"})  # type: ignore[dict-item]

@@ -36,6 +36,12 @@ def test_a_file_has_comments_blank_lines_and_long_ones(tmp_path):
     assert read_properties(file) == {"a": "2", "long": "x,y,z", "last": "z"}
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_bytes(b"\xef\xbb\xbfa=1\r\nb=2\r\n")
+    assert read_properties(file) == {"a": "1", "b": "2"}
+
+
 def test_what_is_wrong_is_told_with_its_place(tmp_path):
     file = tmp_path / "server.properties"
     file.write_text("a=1\n\nnonsense\n")
