@@ -250,6 +250,8 @@ class Faults:
     ) -> Fault:
         if unknown := set(scope) - Scope.__optional_keys__:
             raise TypeError(f"a fault can't be limited by {', '.join(sorted(unknown))}")
+        if not isinstance(when, When):
+            raise TypeError(f"{when!r} does not say which requests: Next(3), say, or Always() does")
         api_key = _api_key(api)
         target = _target(api, scope.get("topic"), scope.get("partition"))
         fault = Fault(self, api_key, effect, when, target, scope.get("client_id"))
@@ -287,6 +289,8 @@ def _target(api: Api, topic: str | None, partition: int | None) -> Target | None
         if partition is not None:
             raise ValueError(f"partition {partition} of which topic?")
         return None
+    if not isinstance(topic, str) or not isinstance(partition, int | None):
+        raise TypeError(f"{topic!r} and {partition!r} are no topic and the number of a partition")
     from broker_stub.testing.topic_layouts import LAYOUTS  # only for those who name a topic
 
     layout = LAYOUTS.get(api.api_key or 0)

@@ -13,7 +13,8 @@ class Place(NamedTuple):
     """Names of fields: those that lead to the topics, and what a topic and its partitions have."""
 
     path: tuple[str, ...]
-    topic: str = "name"
+    topic: str | None = "name"
+    """None where the topics are bare names."""
     partitions: str | None = "partitions"
     number: str | None = "partition_index"
     """None where the partitions are bare numbers."""
@@ -30,6 +31,8 @@ class Layout(NamedTuple):
     """A fault for a whole topic is the topic's own error, not one of each of its partitions."""
     only_reads: bool = False
     """There is no side effect to keep from happening."""
+    empty_is_all: bool = False
+    """A request that names no topic is about every topic."""
 
 
 FETCH: Final = 1
@@ -69,6 +72,14 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         (Place(_TOPICS, partitions=None),),
         topic_fails_alone=True,
     ),
+    20: Layout(  # DeleteTopics
+        (
+            Place(_TOPICS, partitions=None),
+            Place(("topic_names",), topic=None, partitions=None),
+        ),
+        (Place(("responses",), partitions=None),),
+        topic_fails_alone=True,
+    ),
     21: Layout((Place(_TOPICS),), (Place(_TOPICS),), blank={"low_watermark": -1}),  # DeleteRecords
     23: Layout(  # OffsetForLeaderEpoch
         (Place(_TOPICS, topic="topic", number="partition"),),
@@ -84,5 +95,13 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         (Place(_TOPICS, partitions="partition_indexes", number=None),),
         (Place(_TOPICS),),
         only_reads=True,
+    ),
+    75: Layout(  # DescribeTopicPartitions
+        (Place(_TOPICS, partitions=None),),
+        (Place(_TOPICS),),
+        blank={"leader_id": -1},
+        topic_fails_alone=True,
+        only_reads=True,
+        empty_is_all=True,
     ),
 }

@@ -53,7 +53,7 @@ class TopicParts:
         parts: list[Part] = []
         for place in self._layout.requests:
             for topics in _lists(request, place.path):
-                if topics is None:
+                if topics is None or (self._layout.empty_is_all and not topics):
                     return []
                 for topic in topics:
                     if self._name(topic, place) == target.topic:
@@ -62,11 +62,19 @@ class TopicParts:
 
     def without(self, request: Any, target: Target) -> Message:
         """The request as it would be if nobody had asked for the target."""
-        (place, *_) = self._layout.requests
-        topics = getattr(request, place.path[0])
-        nothing_to_take = target.partition is not None and place.partitions is None
-        if topics is None or nothing_to_take or self._layout.only_reads:
+        if self._layout.only_reads:
             return request  # type: ignore[no-any-return]
+        changes = {}
+        for place in self._layout.requests:
+            (attribute,) = place.path
+            topics = getattr(request, attribute)
+            nothing_to_take = target.partition is not None and place.partitions is None
+            if topics is not None and not nothing_to_take:
+                changes[attribute] = self._others(topics, place, target)
+        return _changed(request, **changes)  # type: ignore[no-any-return]
+
+    def _others(self, topics: list[Any], place: Place, target: Target) -> list[Any]:
+        """The topics without the target."""
         kept = []
         for topic in topics:
             if self._name(topic, place) != target.topic:
@@ -76,7 +84,7 @@ class TopicParts:
                 others = [one for one in partitions if _index(one, place) != target.partition]
                 if others:
                     kept.append(_changed(topic, **{place.partitions: others}))
-        return _changed(request, **{place.path[0]: kept})  # type: ignore[no-any-return]
+        return kept
 
     def fail(
         self, response: Message, target: Target, parts: list[Part], error: BrokerResponseError
@@ -106,7 +114,9 @@ class TopicParts:
         """The topic's part of a response with the error in it; what is found is not missing."""
         missing.pop(None, None)
         if target.partition is None and self._layout.topic_fails_alone:
-            return self._failed(type(topic), {place.topic: target.topic}, error)
+            topic_id = getattr(topic, "topic_id", ZERO_UUID)
+            identity = {place.topic: target.topic, "topic_id": topic_id}
+            return self._failed(type(topic), identity, error)
         assert place.partitions is not None
         partitions = getattr(topic, place.partitions)
         for position, partition in enumerate(partitions):
@@ -147,9 +157,8 @@ class TopicParts:
         facts = {"error_code": error.code, "error_message": message_of(error)}
         return owner(**_declared(owner, {**self._layout.blank, **identity, **facts}))
 
-    def _name(self, topic: Struct, place: Place) -> str | None:
-        topic_id = getattr(topic, "topic_id", ZERO_UUID)
-        return self._resolved(getattr(topic, place.topic), topic_id)
+    def _name(self, topic: Struct | str, place: Place) -> str | None:
+        return self._resolved(*_identity(topic, place))
 
     def _resolved(self, name: str | None, topic_id: bytes) -> str | None:
         if name:
@@ -196,8 +205,16 @@ def _changed(struct: AnyStruct, **changes: object) -> AnyStruct:
     return copy
 
 
-def _parts(topic: Struct, place: Place, target: Target) -> Iterator[Part]:
-    name, topic_id = getattr(topic, place.topic), getattr(topic, "topic_id", ZERO_UUID)
+def _identity(topic: Struct | str, place: Place) -> tuple[str | None, bytes]:
+    """The name and the id of a topic, as far as they are there."""
+    if place.topic is None:
+        assert isinstance(topic, str)
+        return topic, ZERO_UUID
+    return getattr(topic, place.topic), getattr(topic, "topic_id", ZERO_UUID)
+
+
+def _parts(topic: Struct | str, place: Place, target: Target) -> Iterator[Part]:
+    name, topic_id = _identity(topic, place)
     if place.partitions is None:
         yield Part(name, topic_id, None)
         return

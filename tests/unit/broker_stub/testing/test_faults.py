@@ -238,5 +238,11 @@ def test_a_fault_that_could_never_be_applied_is_refused_at_once():
     for wrong in ("NotLeaderOrFollowerError", KafkaTimeoutError, None):
         assert "wire code" in refused(lambda f, e=wrong: f.fail_next(ProduceRequest, e))
     assert "no error" in refused(lambda f: f.fail_next(ProduceRequest, NoError))
+    for wrong in (Always, 3, True):
+        assert "which requests" in refused(lambda f, w=wrong: f.drop(ProduceRequest, w))
+    for scope in ({"topic": 5}, {"topic": "orders", "partition": "0"}):
+        assert "number of a partition" in refused(
+            lambda f, s=scope: f.fail_next(ProduceRequest, error, **s)
+        )
     assert "early" in refused(lambda f: f.delay(ProduceRequest, -1))
     assert "byte 0" in refused(lambda f: f.cut(ProduceRequest, -1))

@@ -17,6 +17,11 @@ from pyclient.errors import (
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from pyclient.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from pyclient.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -53,8 +58,7 @@ from tests.support.node_harness import NodeHarness, batch
 ERROR = NotLeaderOrFollowerError
 TOPICS = ("orders", "payments")
 
-# Topics that a test hardly wants to fail one by one, or that are in other fields than topics.
-FAILED_AS_A_WHOLE = {20, 35, 75}  # DeleteTopics, DescribeLogDirs, DescribeTopicPartitions
+FAILED_AS_A_WHOLE = {35}  # DescribeLogDirs has no error for a topic
 
 
 @pytest.fixture
@@ -367,6 +371,33 @@ def test_one_topic_of_create_topics_fails(harness, faults, after):
     results = {topic.name: (topic.error_code, topic.error_message) for topic in response.topics}
     assert results == {"orders": (TopicExistsError.code, "taken"), "payments": (0, None)}
     assert (harness.node.image.topic("orders") is not None) == after
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("form", ["names", "topics by name", "topics by id"])
+def test_one_topic_of_delete_topics_fails(harness, faults, ids, form, after):
+    faults.fail_next(DeleteTopicsRequest, ERROR, topic="orders", after=after)
+    if form == "names":
+        request, version = DeleteTopicsRequest(topic_names=list(TOPICS)), 5
+    elif form == "topics by name":
+        states = [DeleteTopicState(name=name) for name in TOPICS]
+        request, version = DeleteTopicsRequest(topics=states), 6
+    else:
+        states = [DeleteTopicState(topic_id=topic_id) for topic_id in ids.values()]
+        request, version = DeleteTopicsRequest(topics=states), 6
+    failed, gone = sorted(harness.ask(request, version).responses, key=lambda one: -one.error_code)
+    assert (failed.error_code, gone.error_code) == (ERROR.code, 0)
+    assert "orders" in (failed.name, *(n for n, one in ids.items() if one == failed.topic_id))
+    assert (harness.node.image.topic("orders") is None) == after
+    assert harness.node.image.topic("payments") is None
+
+
+@pytest.mark.parametrize("names", [TOPICS, ()])
+def test_one_topic_fails_where_partitions_are_described(harness, faults, ids, names):
+    faults.fail_next(DescribeTopicPartitionsRequest, ERROR, topic="orders")
+    topics = [TopicRequest(name=name) for name in names]
+    response = harness.ask(DescribeTopicPartitionsRequest(topics=topics))
+    assert described(response) == {"orders": (ERROR.code, []), "payments": (0, [0, 0])}
 
 
 def test_every_served_api_with_topics_has_a_layout():
