@@ -7,6 +7,7 @@ may ask for work under its own lock, so no log is touched under this one.
 """
 
 import os
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from threading import Lock
@@ -29,6 +30,7 @@ from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.types import TopicPartition
 
 _DELETED_FOLDER: Final = "-delete"
+_DELETED_NAME: Final = r".+\.[0-9a-f]{32}" + _DELETED_FOLDER
 _STRAY_FOLDER: Final = "-stray"
 _FOLDER_NAME_MAX: Final = 255
 
@@ -96,11 +98,18 @@ class LogManager:
         return self._logs.get(TopicPartition(topic, partition))
 
     def create(
-        self, topic: str, partition: int, *, topic_id: bytes, config: LogConfig | None = None
+        self,
+        topic: str,
+        partition: int,
+        *,
+        topic_id: bytes,
+        directory_id: bytes = ZERO_UUID,
+        config: LogConfig | None = None,
     ) -> PartitionLog:
         """The log of a partition, made if there is none; its folder comes with the first append.
 
-        One that was found without its topic's id, because a power loss took the file, gets it.
+        A new one is in the log dir of `directory_id`, or in the first, if that is not known. One
+        that was found without its topic's id, because a power loss took the file, gets it.
 
         Raises:
             KafkaStorageError: the disk refused.
@@ -109,7 +118,7 @@ class LogManager:
         with self._lock:
             log = self._logs.get(key)
             if log is None:
-                folder = os.path.join(self._emptiest_dir(), f"{topic}-{partition}")
+                folder = os.path.join(self._path_of(directory_id), f"{topic}-{partition}")
                 log = self._logs[key] = self._make_log(folder, key, topic_id, config)
         if log.topic_id == ZERO_UUID:
             log.name_topic(topic_id)
@@ -130,13 +139,9 @@ class LogManager:
             request_recall=self._request_recall,
         )
 
-    def _emptiest_dir(self) -> str:
-        if len(self._dirs) == 1:
-            return self._dirs[0].path
-        counts = {log_dir.path: 0 for log_dir in self._dirs}
-        for log in self._logs.values():
-            counts[os.path.dirname(log.folder)] += 1
-        return min(counts, key=lambda path: counts[path])
+    def _path_of(self, directory_id: bytes) -> str:
+        paths = (one.path for one in self._dirs if one.directory_id == directory_id)
+        return next(paths, self._dirs[0].path)
 
     def delete(self, topic: str, partition: int) -> None:
         """Take a log out of use. Its folder is renamed now and removed in the background.
@@ -215,6 +220,8 @@ class LogManager:
             for log_dir in sorted(self._dirs, key=lambda one: one.is_new):
                 log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
                 self.cluster_id = log_dir.cluster_id
+            if len(set(self.directory_ids.values())) < len(self._dirs):
+                raise KafkaStorageError(f"two of {', '.join(self._paths)} have one directory.id")
             for log_dir in self._dirs:
                 self._load_dir(log_dir)
         except OSError as error:
@@ -233,7 +240,7 @@ class LogManager:
         known = read_known_offsets(log_dir.path)
         for name in sorted(os.listdir(log_dir.path)):
             folder = log_dir.file(name)
-            if name.endswith(_DELETED_FOLDER):
+            if re.fullmatch(_DELETED_NAME, name):
                 self._to_remove.append((folder, 0.0))
                 continue
             if name.endswith(_STRAY_FOLDER) or not os.path.isdir(folder):

@@ -19,6 +19,7 @@ from broker_stub.config import BrokerConfig
 from broker_stub.metadata.elections import elect_leaders
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
+from broker_stub.metadata.placement import spread
 from broker_stub.metadata.topics import (
     MorePartitions,
     NewTopic,
@@ -40,7 +41,7 @@ from pyclient.protocol.messages.metadata_records import (
     RegisterBrokerRecord,
     RemoveTopicRecord,
 )
-from pyclient.protocol.primitives import ZERO_UUID, Uuid
+from pyclient.protocol.primitives import Uuid
 from pyclient.protocol.schema import Message
 
 if TYPE_CHECKING:
@@ -73,8 +74,6 @@ class Controller:
     ) -> None:
         self._node_id = node_id
         self._directory_ids = directory_ids
-        # Of several folders one is chosen when the partition's log is made, and found again there.
-        self._directory_id = directory_ids[0] if len(directory_ids) == 1 else ZERO_UUID
         self._config = config
         self._image = image
         self._log = log
@@ -134,10 +133,11 @@ class Controller:
     ) -> None:
         """Create what keeps to the rules; one result per topic, in order."""
         claimed: dict[str, str] = {}  # by this very request
+        directory_ids = spread(self._directory_ids, self._image)
 
         def plan(topic: NewTopic) -> tuple[PlannedTopic, list[Message]]:
             planned = self._plan(topic, claimed)
-            return planned, planned.records(self._directory_id)
+            return planned, planned.records(directory_ids)
 
         self._change_each(topics, plan, done, validate_only=validate_only)
 
@@ -149,6 +149,7 @@ class Controller:
         validate_only: bool = False,
     ) -> None:
         """Let topics grow; the number of partitions that each has then."""
+        directory_ids = spread(self._directory_ids, self._image)
 
         def plan(wanted: MorePartitions) -> tuple[int, list[Message]]:
             placed = plan_partitions(wanted, self._image, self._entropy.below(1 << 16))
@@ -156,7 +157,7 @@ class Controller:
             assert topic is not None
             first = len(topic.partitions)
             records: list[Message] = [
-                partition_record(topic.topic_id, first + index, replicas, self._directory_id)
+                partition_record(topic.topic_id, first + index, replicas, next(directory_ids))
                 for index, replicas in enumerate(placed)
             ]
             return wanted.total, records

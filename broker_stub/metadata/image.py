@@ -20,7 +20,7 @@ from pyclient.protocol.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from pyclient.protocol.primitives import Uuid
+from pyclient.protocol.primitives import ZERO_UUID, Uuid
 from pyclient.protocol.schema import Message
 
 TOPIC_RESOURCE: Final = 2
@@ -67,6 +67,11 @@ class PartitionImage(NamedTuple):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     directories: tuple[Uuid, ...]
+
+    def directory_of(self, broker_id: int) -> Uuid:
+        """The folder of a broker's replica; zeros where none was recorded."""
+        placed = dict(zip(self.replicas, self.directories, strict=False))
+        return placed.get(broker_id, ZERO_UUID)
 
 
 class TopicImage:

@@ -67,7 +67,8 @@ def check_single_node(
             name = f"{topic.name}-{partition.partition_id}"
             if partition.replicas != (node_id,):
                 raise _shared(f"{name} has replicas on brokers {_names(partition.replicas)}")
-            if not _is_here(partition, directories):
+            is_found = logs.get(topic.name, partition.partition_id) is not None
+            if not is_found and not _is_here(partition, directories):
                 raise KafkaStorageError(f"{name} is in a log dir that is not among those given")
     if set(image.brokers) - {node_id}:
         raise _shared(f"brokers {_names(image.brokers)} are registered")

@@ -1,4 +1,4 @@
-"""Which brokers get the replicas of a new topic's partitions.
+"""Which brokers get the replicas of a new topic's partitions, and in which of their folders.
 
 Kafka's round-robin: the first replica of partition i goes to broker (start + i), and followers
 are shifted one broker further with each round, so that the load of a failed broker spreads over
@@ -7,9 +7,13 @@ all others. Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heapreplace
 
+from broker_stub.metadata.image import ClusterImage
 from pyclient.error_codes import InvalidReplicationFactorError
+from pyclient.protocol.primitives import Uuid
 
 
 def place(
@@ -44,3 +48,19 @@ def _replicas(brokers: Sequence[int], first: int, count: int, shift: int) -> tup
         distance = 1 + (shift + replica) % (total - 1)
         chosen.append(brokers[(first + distance) % total])
     return tuple(chosen)
+
+
+def spread(directory_ids: Sequence[Uuid], image: ClusterImage) -> Iterator[Uuid]:
+    """Folders for new partitions, one after another: always the one with the fewest."""
+    counts = Counter(
+        directory_id
+        for topic in image.topics()
+        for partition in topic.partitions.values()
+        for directory_id in partition.directories
+    )
+    emptiest = [(counts[one], order, one) for order, one in enumerate(directory_ids)]
+    heapify(emptiest)
+    while True:
+        count, order, directory_id = emptiest[0]
+        yield directory_id
+        heapreplace(emptiest, (count + 1, order, directory_id))

@@ -5,7 +5,7 @@ Pure functions over the image; the controller appends what they return.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker_stub.config import BrokerConfig
@@ -54,8 +54,8 @@ class PlannedTopic(NamedTuple):
         """Replicas of the first partition; manual assignments may differ."""
         return len(self.replicas[0])
 
-    def records(self, directory_id: Uuid) -> list[Message]:
-        """The change to the metadata log."""
+    def records(self, directory_ids: Iterator[Uuid]) -> list[Message]:
+        """The change to the metadata log; each partition takes one of the folders."""
         made: list[Message] = [TopicRecord(name=self.name, topic_id=self.topic_id)]
         made += [
             ConfigRecord(
@@ -64,7 +64,7 @@ class PlannedTopic(NamedTuple):
             for name, value in self.configs.items()
         ]
         made += [
-            partition_record(self.topic_id, index, replicas, directory_id)
+            partition_record(self.topic_id, index, replicas, next(directory_ids))
             for index, replicas in enumerate(self.replicas)
         ]
         return made

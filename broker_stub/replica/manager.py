@@ -124,7 +124,13 @@ class ReplicaManager:
         overrides = self._image.topic_config(topic.name)
         values = self._config.topic_values(overrides)
         log_config = LogConfig.from_values(values)
-        log = self._logs.create(topic.name, index, topic_id=topic.topic_id, config=log_config)
+        log = self._logs.create(
+            topic.name,
+            index,
+            topic_id=topic.topic_id,
+            directory_id=image.directory_of(self._node_id),
+            config=log_config,
+        )
         log.update_config(log_config)
         return Partition(
             node_id=self._node_id,

@@ -41,8 +41,11 @@ class InlineBackground:
 class NodeHarness:
     """Asks a node as a client would, frame by frame."""
 
-    def __init__(self, folder: Path, *, clock: ManualClock | None = None, **config: Any) -> None:
+    def __init__(
+        self, folder: Path, *more_folders: Path, clock: ManualClock | None = None, **config: Any
+    ) -> None:
         self.folder = folder
+        self.log_dirs = [str(folder), *map(str, more_folders)]
         self.config = {name.replace("_", "."): value for name, value in config.items()}
         self.clock = clock or ManualClock()
         self.connection = ConnectionContext("test-1", HOST)
@@ -52,7 +55,7 @@ class NodeHarness:
     def _open(self) -> Node:
         node = Node(
             BrokerConfig(self.config),
-            [str(self.folder)],
+            self.log_dirs,
             clock=self.clock,
             entropy=Entropy(7),
             background=InlineBackground(),

@@ -1,6 +1,7 @@
 """A node's logs over their life: created, stopped, killed, deleted, kept in order."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -265,14 +266,22 @@ def test_a_damaged_checkpoint_is_reported_and_nothing_is_lost(tmp_path, name, ca
 def test_partitions_are_spread_over_several_folders(tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     manager = open_manager(*folders)
-    for partition in range(4):
-        append(create(manager, partition))
-    assert [len(partition_folders(folder)) for folder in folders] == [2, 2]
-    assert len(set(manager.directory_ids.values())) == 2
+    one, two = manager.directory_ids.values()
+    for partition, directory_id in enumerate((two, one, two, bytes(16))):
+        append(manager.create("orders", partition, topic_id=TOPIC_ID, directory_id=directory_id))
+    found = [partition_folders(folder) for folder in folders]
+    assert found == [["orders-1", "orders-3"], ["orders-0", "orders-2"]]
     manager.close()
     manager = open_manager(*folders)
     assert len(manager.logs()) == 4
     manager.close()
+
+
+def test_a_folder_and_its_copy_are_not_used_together(tmp_path):
+    open_manager(tmp_path / "one").close()
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    with pytest.raises(KafkaStorageError, match=r"two of .*one, .*two have one directory\.id"):
+        open_manager(tmp_path / "one", tmp_path / "two")
 
 
 def test_folders_of_different_clusters_do_not_mix(tmp_path):
@@ -284,10 +293,10 @@ def test_folders_of_different_clusters_do_not_mix(tmp_path):
 
 
 def test_a_partition_in_two_folders_is_refused(tmp_path):
-    for name in ("one", "two"):
-        manager = open_manager(tmp_path / name, cluster_id="abc")
-        append(create(manager))
-        manager.close()
+    manager = open_manager(tmp_path / "one", tmp_path / "two")
+    append(create(manager))
+    manager.close()
+    shutil.copytree(tmp_path / "one" / "orders-0", tmp_path / "two" / "orders-0")
     with pytest.raises(KafkaStorageError, match="orders-0 is in"):
         open_manager(tmp_path / "one", tmp_path / "two")
 
@@ -308,11 +317,13 @@ def test_thousands_of_partitions_need_few_descriptors(tmp_path):
 def test_folders_that_are_no_partitions_are_reported_and_left_alone(tmp_path, caplog):
     (tmp_path / "orders-0.6f0b-future").mkdir()
     (tmp_path / "lost+found").mkdir()
+    (tmp_path / "to-delete").mkdir()
     manager = open_manager(tmp_path)
     assert not manager.logs()
     assert "orders-0.6f0b-future is no partition's folder" in caplog.text
+    manager.run_due()
     manager.close()
-    assert partition_folders(tmp_path) == ["lost+found", "orders-0.6f0b-future"]
+    assert partition_folders(tmp_path) == ["lost+found", "orders-0.6f0b-future", "to-delete"]
 
 
 def test_a_log_that_cannot_be_closed_leaves_no_clean_mark(tmp_path, monkeypatch):
