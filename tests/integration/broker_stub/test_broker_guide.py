@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,18 @@ def two_clusters(folder: Path, _: pytest.MonkeyPatch) -> None:
     Broker(config={"log.dirs": [str(one) for one in folders]}).start()
 
 
+def left_out(folder: Path, _: pytest.MonkeyPatch) -> None:
+    both = f"{folder / 'one'},{folder / 'two'}"
+    with Broker(config={"log.dirs": both}) as broker:
+        broker.create_topic("orders", partitions=2)
+    Broker(config={"log.dirs": str(folder / "one")}).start()
+
+
+def copied(folder: Path, _: pytest.MonkeyPatch) -> None:
+    shutil.copytree(kept(folder / "one"), folder / "two")
+    Broker(config={"log.dirs": f"{folder / 'one'},{folder / 'two'}"}).start()
+
+
 def damaged_metadata(folder: Path, _: pytest.MonkeyPatch) -> None:
     path = kept(folder) / "__cluster_metadata-0" / f"{0:020d}.log"
     (folder / ".kafka_cleanshutdown").unlink()
@@ -77,6 +90,8 @@ CASES = [
     other_node,
     newer_format,
     two_clusters,
+    left_out,
+    copied,
     damaged_metadata,
     several_controllers,
 ]
@@ -104,7 +119,7 @@ def test_the_broker_ends_as_the_guide_says(
 
 def test_the_guides_options_exist():
     names = set(re.findall(r"[`/ ]((?:[a-z]+\.)+[a-z]+)[=`]", GUIDE))
-    names -= {"server.properties", "meta.properties", "partition.metadata"}
+    names -= {"server.properties", "meta.properties", "partition.metadata", "directory.id"}
     assert len(names) > 8
     for name in names:
         assert BROKER_DEFINITION.knows(name) or TOPIC_DEFINITION.knows(name), name
