@@ -273,7 +273,7 @@ BROKER_ROWS: Final = (
     ConfigKey(
         "socket.send.buffer.bytes",
         int,
-        200 << 10,
+        256 << 10,
         at_least(-1),
         "How much of its answers a connection hands to the system ahead of the client; -1: as much "
         "as that likes to take, for clients far away. 102400 in Apache Kafka.",

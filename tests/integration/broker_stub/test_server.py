@@ -153,7 +153,7 @@ def test_a_large_response_arrives_whole_by_a_slow_reader(broker, connect):
 
 
 @pytest.mark.parametrize(
-    ("config", "expected"), [({}, 200 << 10), ({"socket.send.buffer.bytes": 50_000}, 50_000)]
+    ("config", "expected"), [({}, 256 << 10), ({"socket.send.buffer.bytes": 50_000}, 50_000)]
 )
 def test_the_system_buffers_as_much_of_the_answers_as_is_configured(config, expected):
     with Broker(config=config) as broker, RawClient(broker.port) as client:
