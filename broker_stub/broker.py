@@ -49,7 +49,7 @@ class Broker:
 
     Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes, or the end
     of the process; `kill` and `restart` leave it. With a `ManualClock`, time passes when the test
-    says so.
+    says so. A forked child can't end what its parent runs: there, `stop` and `kill` only forget it.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class Broker:
         self._listeners = _listeners(self._config, host, port)
         tls_contexts(self._config, self._listeners)  # read again when it starts
         self._run: BrokerRun | None = None
+        self._pid = os.getpid()  # of the process that has started it
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
         self._faults_lock = Lock()  # guards the first use of `faults`
@@ -162,6 +163,7 @@ class Broker:
             if is_new:
                 self._remove_temporary_folder()
             raise
+        self._pid = os.getpid()
         self._listeners = self._run.listeners
         atexit.unregister(self.stop)  # of an earlier start that ended in a kill
         atexit.register(self.stop)
@@ -247,7 +249,7 @@ class Broker:
 
     def _end(self, how: Callable[[BrokerRun], None]) -> None:
         run, self._run = self._run, None
-        if run is not None:
+        if run is not None and self._pid == os.getpid():
             how(run)
 
     def _make_temporary_folder(self) -> str:
@@ -263,11 +265,11 @@ class Broker:
         return folder
 
     def _remove_temporary_folder(self) -> None:
-        if self._temporary is not None:
+        folder, self._temporary = self._temporary, None
+        if folder is not None and self._pid == os.getpid():
             import shutil
 
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            self._temporary = None
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:

@@ -13,6 +13,7 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker_stub.log.file_slice import FileSlice
@@ -33,6 +34,13 @@ _IOV_MAX: Final = 64
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+def hang_up(sock: socket.socket) -> None:
+    """End a connection, or the listening for some, also where a forked child has the socket too."""
+    with suppress(OSError):  # the peer is gone already
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
 
 
 class Connection:
@@ -195,7 +203,7 @@ class Connection:
             return
         self.closed = True
         self._server.forget(self)
-        self.sock.close()
+        hang_up(self.sock)
         self._input.discard()
         self._output.clear()
         if self._parked is not None:

@@ -16,7 +16,7 @@ from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
-from broker_stub.connection import Connection
+from broker_stub.connection import Connection, hang_up
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.receive_buffer import BufferPool
 from broker_stub.request import ConnectionContext
@@ -298,7 +298,7 @@ class Server:
         for connection in list(self._connections):
             connection.close()
         for sock in self._listeners:
-            sock.close()
+            hang_up(sock)
         self._selector.close()
         self._wake_receiver.close()
         self._wake_sender.close()

@@ -59,7 +59,10 @@ class LogDir:
 
     def release(self) -> None:
         """Let another broker have the folder."""
-        self._lock = None
+        if self._lock is not None:
+            # A forked child may have the file open as well: closing ours would not unlock it.
+            fcntl.flock(self._lock.fd, fcntl.LOCK_UN)
+            self._lock = None
 
     def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
         """Read whose folder it is; write that for a new one.
