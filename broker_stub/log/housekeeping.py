@@ -98,6 +98,7 @@ class Housekeeping:
 
     def reindex(self, log: PartitionLog, segment: Segment) -> None:
         """Take on the making of a segment's indexes, which are damaged."""
+        diagnostics.warn("an index does not fit %s; it is made anew", segment.log_path)
         self._works.append(self._reindex(log, segment))
 
     def recall(self, log: PartitionLog) -> None:
@@ -182,7 +183,8 @@ class Housekeeping:
         except (KafkaStorageError, OSError) as error:
             if self._is_ours(log):
                 diagnostics.warn("%s gets no index for now: %s", segment.log_path, error)
-                self._timers.after(_REINDEXING_RETRY_MS, partial(self.reindex, log, segment))
+                again = partial(self._works.append, self._reindex(log, segment))
+                self._timers.after(_REINDEXING_RETRY_MS, again)
 
     def _recall(self, log: PartitionLog) -> "Work":
         from broker_stub.log.producer_recall import recall

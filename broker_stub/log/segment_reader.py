@@ -250,10 +250,10 @@ class SegmentReader:
         index.is_damaged = True
         if not is_news:
             return
-        diagnostics.warn("%s does not fit its segment; it is made anew", index.path)
         if self.on_damaged is not None:
-            self.on_damaged(self)
+            self.on_damaged(self)  # and told there: a line may take long, under a lock
             return
+        diagnostics.warn("%s does not fit its segment; it is made anew", index.path)
         self.clear_indexes()
         for position, header in self.walk(0):
             self.note_batch(position, header)
