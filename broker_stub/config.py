@@ -24,6 +24,7 @@ from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
 from pyclient.errors import KafkaConfigurationError
 
 _PER_LISTENER: Final = "listener.name."
+_COMPACTION_LAGS: Final = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 DYNAMIC_NAMES: Final = frozenset(TOPIC_SYNONYMS.values())
 """The broker's options that can be changed while it runs."""
@@ -93,13 +94,24 @@ class BrokerConfig:
         """What a topic's log needs to know."""
         return LogConfig.from_values(self.topic_values(overrides))
 
-    def check_topic(self, configs: Mapping[str, str | None]) -> dict[str, str]:
-        """What somebody wants to set for a topic, if it is allowed.
+    def check_topic(
+        self, configs: Mapping[str, str | None], beside: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """What somebody wants to set for a topic, beside what is set, if it is allowed.
 
         Raises:
-            InvalidConfigurationError: an option is unknown, null, or has a wrong value.
+            InvalidConfigurationError: an option is unknown, null, has a wrong value, or
+                contradicts another.
         """
-        return _checked(TOPIC_DEFINITION, configs)
+        checked = _checked(TOPIC_DEFINITION, configs)
+        if not checked.keys().isdisjoint(_COMPACTION_LAGS):
+            values = self.topic_values({**(beside or {}), **checked})
+            least, most = (values[name] for name in _COMPACTION_LAGS)
+            if least > most:
+                raise InvalidConfigurationError(
+                    f"{_COMPACTION_LAGS[0]} ({least}) is above {_COMPACTION_LAGS[1]} ({most})"
+                )
+        return checked
 
     def check_dynamic(self, configs: Mapping[str, str]) -> dict[str, str]:
         """What somebody wants to set for the running broker, if it is allowed.

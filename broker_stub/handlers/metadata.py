@@ -20,6 +20,7 @@ from broker_stub.metadata.image import (
     TRANSACTION_STATE,
     TopicImage,
 )
+from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import (
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _BY_ID_FROM: Final = 12
+# One has a log of its own, and for the other there is no coordinator that could write to it.
+_NEVER_CREATED: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
 
 
 def handle(
@@ -93,8 +96,7 @@ def _creatable(
     return [
         node.offsets_topic() if name == CONSUMER_OFFSETS else NewTopic(name)
         for name in (topic.name for topic in topics if topic.topic_id == ZERO_UUID)
-        # Without a transaction coordinator there is nothing that could be in its topic.
-        if name not in (None, TRANSACTION_STATE) and node.image.topic(name) is None
+        if name not in (None, *_NEVER_CREATED) and node.image.topic(name) is None
     ]
 
 

@@ -92,7 +92,7 @@ def plan_change(
     wanted = change.wanted(_view(resource_type, current, config))
     changed = {name: text for name, text in wanted.items() if current.get(name) != text}
     if resource_type == TOPIC_RESOURCE:
-        config.check_topic(changed)
+        config.check_topic(changed, wanted)
     else:
         config.check_dynamic(changed)
     gone = dict.fromkeys(name for name in current if name not in wanted)

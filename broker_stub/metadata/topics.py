@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from broker_stub.config import BrokerConfig
 from broker_stub.metadata.image import TOPIC_RESOURCE, ClusterImage
+from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.metadata.placement import place
 from pyclient.error_codes import (
     InvalidPartitionsError,
@@ -124,6 +125,8 @@ def plan_topic(
         InvalidConfigurationError: as their names say.
     """
     check_name(topic.name)
+    if topic.name == CLUSTER_METADATA:
+        raise InvalidRequestError(f"{topic.name!r} is the broker's own: it can't be created")
     if image.topic(topic.name) is not None:
         raise TopicExistsError(f"the topic {topic.name!r} exists already")
     _check_collision(topic.name, image)

@@ -184,6 +184,14 @@ def test_unknown_names_and_wrong_values_are_refused_by_name(harness, name, value
     assert set_for_topic(harness) == before
 
 
+def test_what_contradicts_an_option_that_is_set_already_is_refused(harness):
+    assert change(harness, ("max.compaction.lag.ms", SET, "10")).error_code == 0
+    result = change(harness, ("min.compaction.lag.ms", SET, "11"))
+    assert result.error_code == InvalidConfigurationError.code
+    assert "max.compaction.lag.ms (10)" in result.error_message
+    assert "min.compaction.lag.ms" not in set_for_topic(harness)
+
+
 def test_deleting_what_is_not_set_changes_nothing(harness):
     assert change(harness, ("flush.ms", DELETE, None), ("no.such", DELETE, None)).error_code == 0
 

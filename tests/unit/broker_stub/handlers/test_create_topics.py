@@ -91,6 +91,11 @@ def test_an_illegal_name_is_refused(harness, name):
     assert refused(harness, topic(name)).error_code == InvalidTopicError.code
 
 
+def test_the_name_of_the_metadata_log_is_taken(harness):
+    result = refused(harness, topic("__cluster_metadata"))
+    assert result.error_code == InvalidRequestError.code
+
+
 def test_names_that_differ_in_dots_and_underscores_alone_collide(harness):
     create(harness, topic("a.b"))
     assert refused(harness, topic("a_b")).error_code == InvalidTopicError.code
@@ -120,7 +125,13 @@ def test_an_impossible_replication_factor_is_refused(harness, factor):
 
 
 @pytest.mark.parametrize(
-    "configs", [{"no.such.key": "1"}, {"retention.ms": "soon"}, {"retention.ms": None}]
+    "configs",
+    [
+        {"no.such.key": "1"},
+        {"retention.ms": "soon"},
+        {"retention.ms": None},
+        {"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"},
+    ],
 )
 def test_a_wrong_configuration_is_refused_by_name(harness, configs):
     result = refused(harness, topic(configs=configs))

@@ -122,6 +122,13 @@ def test_an_unknown_id_is_told_so(harness):
     assert topic.topic_id == b"x" * 16
 
 
+@pytest.mark.parametrize("name", ["__cluster_metadata", "__transaction_state"])
+def test_the_brokers_own_topics_are_not_created_by_asking_for_them(harness, name):
+    (topic,) = harness.ask(request_for(name), 12).topics
+    assert topic.error_code == UnknownTopicOrPartitionError.code
+    assert harness.node.image.topic(name) is None
+
+
 def test_the_offsets_topic_is_created_with_its_own_settings(tmp_path):
     harness = NodeHarness(tmp_path, offsets_topic_num_partitions=7)
     (topic,) = harness.ask(request_for("__consumer_offsets"), 12).topics
