@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch_checker import BatchChecker, refuse_old_format
 from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.leader_epochs import LeaderEpochs
@@ -20,7 +21,6 @@ from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_recovery import recover_producers
 from broker_stub.log.segment import OFFSETS_MAX, Segment
 from broker_stub.log.swap_recovery import finish_swaps
-from broker_stub.log.valid_batch import has_batch_behind, valid_batch
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 
 
@@ -71,6 +71,8 @@ class _Loading:
     def run(self, clean: bool, recovery_point: int, log_start_offset: int) -> None:
         log = self._log
         segments = [self._open_segment(sizes) for sizes in self._found.segments]
+        if segments:  # old messages can only be where the log begins
+            refuse_old_format(segments[0].file(), 0, segments[0].size)
         epochs_known = self._load_epochs()
         self._recover(segments, clean, recovery_point)
         end_offset = self._end_of(segments)
@@ -143,11 +145,11 @@ class _Loading:
         """Rebuild the sparse indexes from batches that are whole; tell whether any were not."""
         epochs = self._log.leader_epochs
         self._recovered.append(segment)
+        batches = BatchChecker(segment.file(), segment.size)
         segment.clear_indexes()
-        file = segment.file()
         position, next_offset = 0, segment.base_offset
         while position < segment.size:
-            header = valid_batch(file, position, segment.size, next_offset)
+            header = batches.batch_at(position, next_offset)
             if header is None or not self._follows(header, segment, next_offset):
                 break
             self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
@@ -157,8 +159,7 @@ class _Loading:
         if position == segment.size:
             return False
         if self._whole_up_to is not None and (
-            next_offset < self._whole_up_to
-            or has_batch_behind(file, position, segment.size, next_offset)
+            next_offset < self._whole_up_to or batches.has_batch_behind(position, next_offset)
         ):
             raise KafkaStorageError(
                 f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and what"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch_checker import BatchChecker
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.log_files import FoundFile, scan
 from broker_stub.log.open_files import OpenFiles
@@ -19,7 +20,6 @@ from broker_stub.log.segment import (
     SWAP_SUFFIX,
     Segment,
 )
-from broker_stub.log.valid_batch import valid_batch
 from pyclient.errors import KafkaStorageError
 
 
@@ -55,9 +55,10 @@ def _remove_replaced(
     size = os.stat(swap.path).st_size
     folder = os.path.dirname(swap.path)
     segment = Segment(folder, swap.offset, files, config, size=size, ending=SWAP_SUFFIX)
+    batches = BatchChecker(segment.file(), size)
     position, next_offset = 0, swap.offset
     while position < size:
-        header = valid_batch(segment.file(), position, size, next_offset)
+        header = batches.batch_at(position, next_offset)
         if header is None:
             raise KafkaStorageError(f"{swap.path} is damaged at byte {position}")
         position += header.size

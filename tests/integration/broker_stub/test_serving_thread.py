@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
-from broker_stub.log import log_manager, recovery
+from broker_stub.log import log_manager
+from broker_stub.log.batch_checker import BatchChecker
 from broker_stub.log.compaction import Compaction
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment_indexes import SegmentIndexes
@@ -70,7 +71,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     made.watch("removal of a folder", shutil, "rmtree", ending="-delete")
     made.watch("compaction", Compaction, "run")
     made.watch("recovery", log_manager, "load_log")
-    made.watch("recovery", recovery, "valid_batch")
+    made.watch("recovery", BatchChecker, "batch_at")
     made.watch("making of an index", SegmentIndexes, "take_place_of")
     made.watch("look at what producers wrote", PartitionLog, "recall_producers")
     return made

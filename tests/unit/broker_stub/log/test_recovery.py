@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_stub.log import recovery
 from broker_stub.log.append_info import AppendOrigin
+from broker_stub.log.batch_checker import BatchChecker
 from pyclient.errors import KafkaStorageError
 from tests.support.logs import (
     NOW_MS,
@@ -57,7 +57,7 @@ def test_a_clean_start_checks_no_batch_and_replays_no_producer(tmp_path, monkeyp
     for sequence in range(50):
         append(log, idempotent_batch(sequence))
     log.close()
-    monkeypatch.setattr(recovery, "valid_batch", lambda *_: pytest.fail("a batch was checked"))
+    monkeypatch.setattr(BatchChecker, "batch_at", lambda *_: pytest.fail("a batch was checked"))
     reopened = open_log(folder, clean=True)
     entry = reopened.producer_state.get(7)
     assert entry is not None
@@ -172,15 +172,29 @@ def test_leftovers_of_deletions_and_of_unfinished_compactions_go(tmp_path):
     ]
 
 
-def test_messages_of_the_old_format_are_refused_and_not_cut_off(tmp_path):
+@pytest.mark.parametrize("size", [0, 40])
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("followed", [True, False])
+def test_messages_of_the_old_format_are_refused_and_not_cut_off(
+    tmp_path, size, magic, clean, followed
+):
     folder = tmp_path / "orders-0"
     folder.mkdir()
-    body = struct.pack(">bbqi", 1, 0, NOW_MS, -1) + struct.pack(">i", 40) + bytes(40)
+    time = struct.pack(">q", NOW_MS) if magic else b""
+    body = struct.pack(">bb", magic, 0) + time + struct.pack(">ii", -1, size) + bytes(size)
     message = struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
-    (folder / "00000000000000000000.log").write_bytes(message)
-    with pytest.raises(KafkaStorageError, match="message format 1"):
-        open_log(folder)
-    assert (folder / "00000000000000000000.log").read_bytes() == message
+    log_file = folder / "00000000000000000000.log"
+    log_file.write_bytes(message)
+    log_file.with_suffix(".index").write_bytes(b"")
+    log_file.with_suffix(".timeindex").write_bytes(struct.pack(">qi", NOW_MS, 0))
+    if followed:  # by what a newer Kafka wrote
+        append(open_log(tmp_path / "newer"))
+        for path in (tmp_path / "newer").glob("*000.*"):
+            path.rename(folder / f"{1:020d}{path.suffix}")
+    with pytest.raises(KafkaStorageError, match=f"message format {magic}"):
+        open_log(folder, clean=clean, recovery_point=1)
+    assert log_file.read_bytes() == message
 
 
 def test_leader_epochs_come_back_from_the_batches(tmp_path):
