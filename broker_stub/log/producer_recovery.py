@@ -18,7 +18,9 @@ from broker_stub.log.producer_snapshot import (
 )
 from broker_stub.log.producer_state import ProducerState
 from broker_stub.log.segment import Segment, file_name
+from broker_stub.log.transaction_index import TransactionIndex
 from broker_stub.log.transactions import note_batches, read_markers
+from pyclient.errors import CorruptRecordError
 
 
 def recover_producers(
@@ -70,15 +72,24 @@ def _replay(
         if at + 1 < len(segments) and segments[at + 1].base_offset <= from_offset:
             continue
         index = segment.transaction_index if segment in unindexed else None
-        found = segment.find(from_offset)
-        for position, header in segment.walk(found[0] if found else segment.size):
-            markers = {}
-            if header.is_control:
-                batch = memoryview(read_exactly(segment.file(), position, header.size))
-                markers = read_markers(batch, [header])
-            note_batches(state, index, [header], [header.last_offset], markers)
+        try:
+            _replay_segment(state, segment, from_offset, index)
+        except CorruptRecordError as error:
+            diagnostics.warn("%s: producers are unknown from there on: %s", segment.log_path, error)
         if index is not None and segment is not segments[-1]:
             index.spill()
+
+
+def _replay_segment(
+    state: ProducerState, segment: Segment, from_offset: int, index: TransactionIndex | None
+) -> None:
+    found = segment.find(from_offset)
+    for position, header in segment.walk(found[0] if found else segment.size):
+        markers = {}
+        if header.is_control:
+            batch = memoryview(read_exactly(segment.file(), position, header.size))
+            markers = read_markers(batch, [header])
+        note_batches(state, index, [header], [header.last_offset], markers)
 
 
 def _unlink_snapshot(folder: str, offset: int) -> None:

@@ -76,11 +76,18 @@ class _Loading:
         epochs_known = self._load_epochs()
         self._recover(segments, clean, recovery_point)
         end_offset = self._end_of(segments)
-        start_offset = max(log_start_offset, segments[0].base_offset if segments else 0)
+        first_offset = segments[0].base_offset if segments else 0
+        start_offset = max(log_start_offset, first_offset)
         if end_offset < start_offset:
-            # The checkpoint outlived records that were never synced: go on where it says.
-            _remove(segments)
-            segments, end_offset = [], start_offset
+            told = (log.folder, end_offset, start_offset)
+            if clean and segments:
+                diagnostics.warn("%s ends at %d: that it starts at %d does not count", *told)
+                start_offset = first_offset
+            else:
+                # The checkpoint outlived records that were never synced: go on where it says.
+                diagnostics.warn("%s ends at %d, before its start at %d: it is emptied", *told)
+                _remove(segments)
+                segments, end_offset = [], start_offset
         if not epochs_known:
             _assign_epochs(log.leader_epochs, segments)
         if (
@@ -133,13 +140,26 @@ class _Loading:
             if not unflushed:
                 if segment.base_offset not in self._unindexed and segment.indexes_fit():
                     continue
-                diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
-            if self._recover_segment(segment) and next_base is not None:
+                self._reindex_segment(segment)
+            elif self._recover_segment(segment) and next_base is not None:
+                for follower in segments[at + 1 :]:
+                    diagnostics.warn(
+                        "%s follows a damaged segment, and is removed", follower.log_path
+                    )
                 _remove(segments[at + 1 :])
                 del segments[at + 1 :]
                 return
             if next_base is not None:
                 segment.seal()
+
+    def _reindex_segment(self, segment: Segment) -> None:
+        """Rebuild the indexes of what was synced: whatever it holds, nothing is cut off."""
+        diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
+        self._recovered.append(segment)
+        try:
+            segment.note_batches()
+        except CorruptRecordError as error:
+            diagnostics.warn("%s is indexed up to a damaged batch: %s", segment.log_path, error)
 
     def _recover_segment(self, segment: Segment) -> bool:
         """Rebuild the sparse indexes from batches that are whole; tell whether any were not."""
@@ -195,11 +215,15 @@ class _Loading:
 
 def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
     for segment in segments:
-        for _, header in segment.walk(0):
-            epochs.assign(header.leader_epoch, header.base_offset)
+        try:
+            for _, header in segment.walk(0):
+                epochs.assign(header.leader_epoch, header.base_offset)
+        except CorruptRecordError as error:
+            diagnostics.warn(
+                "%s: leader epochs are unknown from there on: %s", segment.log_path, error
+            )
 
 
 def _remove(segments: Sequence[Segment]) -> None:
     for segment in segments:
-        diagnostics.warn("%s follows a damaged segment, and is removed", segment.log_path)
         segment.remove()

@@ -254,9 +254,7 @@ class SegmentReader:
             self.on_damaged(self)  # and told there: a line may take long, under a lock
             return
         diagnostics.warn("%s does not fit its segment; it is made anew", index.path)
-        self.clear_indexes()
-        for position, header in self.walk(0):
-            self.note_batch(position, header)
+        self.note_batches()
         self._indexes.seal()
 
     def _check_way(self, walked: int) -> None:
@@ -276,6 +274,16 @@ class SegmentReader:
 
     def _not_indexed_yet(self) -> KafkaStorageError:
         return KafkaStorageError(f"{self.log_path} can't be searched until its index is made anew")
+
+    def note_batches(self) -> None:
+        """Index all batches anew.
+
+        Raises:
+            CorruptRecordError: a header says what cannot be; what is before it is indexed.
+        """
+        self.clear_indexes()
+        for position, header in self.walk(0):
+            self.note_batch(position, header)
 
     def note_batch(self, position: int, header: BatchHeader) -> None:
         """Index a batch that is there already."""

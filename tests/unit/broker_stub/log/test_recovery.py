@@ -140,6 +140,41 @@ def test_a_missing_index_is_made_anew_also_after_a_clean_stop(tmp_path):
     assert content(folder) == before
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("at", [8, 90])  # the length of the batch, or a record in it
+def test_a_missing_index_is_no_reason_to_cut_what_was_synced(tmp_path, clean, at, caplog):
+    folder = tmp_path / "orders-0"
+    log = fill(folder)
+    bases = [segment.base_offset for segment in log.segments]
+    log.close()
+    path = folder / f"{bases[1]:020d}.log"
+    damaged = bytearray(path.read_bytes())
+    damaged[at] ^= 0xFF
+    path.write_bytes(damaged)
+    path.with_suffix(".index").unlink()
+    opened = open_log(folder, clean=clean, recovery_point=log.log_end_offset, **SMALL)
+    assert path.read_bytes() == damaged
+    assert "has no good index" in caplog.text
+    assert [segment.base_offset for segment in opened.segments] == bases
+    assert list(read_values(opened, bases[2])) == list(range(bases[2], log.log_end_offset))
+
+
+def test_leader_epochs_are_read_around_a_damaged_batch(tmp_path, caplog):
+    folder = tmp_path / "orders-0"
+    log = fill(folder)
+    bases = [segment.base_offset for segment in log.segments]
+    append(log, leader_epoch=7)
+    log.close()
+    path = folder / f"{bases[1]:020d}.log"
+    damaged = bytearray(path.read_bytes())
+    damaged[8] ^= 0xFF
+    path.write_bytes(damaged)
+    (folder / "leader-epoch-checkpoint").write_text("damaged")
+    opened = open_log(folder, clean=True, recovery_point=log.log_end_offset, **SMALL)
+    assert opened.leader_epochs.entries == ((0, 0), (7, 20))
+    assert "leader epochs are unknown from there on" in caplog.text
+
+
 def test_preallocated_indexes_of_apache_kafka_are_trimmed(tmp_path):
     folder = tmp_path / "orders-0"
     fill(folder, 5).close()
@@ -237,6 +272,17 @@ def test_a_start_offset_past_the_recovered_end_is_where_the_log_goes_on(tmp_path
     assert (recovered.log_start_offset, recovered.log_end_offset) == (9, 9)
     append(recovered, batch(b"nine"))
     assert read_values(recovered, 9) == {9: b"nine"}
+
+
+def test_a_start_offset_past_a_clean_end_is_a_mistake_and_takes_no_record(tmp_path, caplog):
+    log = open_log(tmp_path / "orders-0")
+    for _ in range(3):
+        append(log)
+    log.close()
+    log = open_log(tmp_path / "orders-0", clean=True, recovery_point=3, log_start_offset=93)
+    assert (log.log_start_offset, log.log_end_offset) == (0, 3)
+    assert "ends at 3: that it starts at 93 does not count" in caplog.text
+    assert len(read_values(log)) == 3
 
 
 def test_the_start_offset_comes_from_the_checkpoint(tmp_path):
