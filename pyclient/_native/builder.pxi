@@ -270,15 +270,18 @@ cdef class BatchBuilder:
         """
         return append_columns(self, timestamp_ms, values, keys, start)
 
-    def extend(self, buffer) -> bool:
-        """Go on in one more buffer once those before it have no room.
+    def extend(self, list buffers not None) -> bool:
+        """Go on in more buffers, which it takes out of the list, once those before have no room.
 
-        Returns False (and the buffer stays the caller's) when sealed.
+        Returns False (and the buffers stay the caller's) when sealed.
         """
-        cdef Segment segment = Segment.__new__(Segment, buffer)
+        cdef Segment segment
         if self.state != OPEN:
             return False
-        self.add_room(segment)
+        for buffer in reversed(buffers):
+            segment = Segment.__new__(Segment, buffer)
+            self.add_room(segment)
+            buffers.pop()
         return True
 
     def release_unused(self) -> list:

@@ -301,15 +301,16 @@ class BatchBuilder:
                 break
         return range(first, self._count)
 
-    def extend(self, buffer: bytearray | memoryview) -> bool:
-        """Go on in one more buffer once those before it have no room.
+    def extend(self, buffers: list[bytearray]) -> bool:
+        """Go on in more buffers, which it takes out of the list, once those before have no room.
 
-        Returns False (and the buffer stays the caller's) when sealed.
+        Returns False (and the buffers stay the caller's) when sealed.
         """
-        segment = _Segment(buffer)
         if not self._open:
             return False
-        self._segments.append(segment)
+        segments = [_Segment(buffer) for buffer in reversed(buffers)]
+        # One step, so that an interrupt leaves each buffer in one place.
+        self._segments[len(self._segments) :], buffers[:] = segments, ()
         return True
 
     def release_unused(self) -> list[bytearray | memoryview]:

@@ -79,16 +79,14 @@ class BatchSizing:
             or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
         ):
             return False
-        room = self._buffers_until_limit(batch)
         # Several at a time where it goes on growing, for each time costs as much as a hundred
         # records; what is left of them goes back when the batch is drained.
-        for count in range(min(2 * batch.buffer_count, _BUFFERS_AT_ONCE, room)):
-            buffer = self._pool.try_allocate(self._pool.pooled_size)
-            if buffer is None:
-                return count > 0
-            batch.builder.extend(buffer)
-            batch.queue.grown(batch)
-        return room > 0
+        wanted = min(2 * batch.buffer_count, _BUFFERS_AT_ONCE, self._buffers_until_limit(batch))
+        lent = self._pool.lend(batch, wanted) if wanted > 0 else 0
+        if lent:
+            batch.builder.extend(batch.spare)
+            batch.queue.grown(batch, lent)
+        return lent > 0
 
     def _buffers_until_limit(self, batch: ProducerBatch) -> int:
         topic = batch.queue.topic

@@ -24,6 +24,7 @@ class Holder(Protocol):
     """Who has buffers of the pool, or what they were exchanged for."""
 
     kept: memoryview | None
+    spare: list[bytearray]
 
     def release_to(self, buffers: list[Buffer]) -> None:
         """Add the buffers to the list, in a step that cannot be interrupted."""
@@ -133,6 +134,27 @@ class BufferPool:
         except BaseException:
             self._give_up(claim)
             raise
+
+    def lend(self, holder: Holder, count: int) -> int:
+        """Fill up a holder's spare buffers to so many pooled ones; how many it has then.
+
+        Fewer if there is no more memory, or somebody waits for it.
+
+        Raises:
+            IllegalStateError: the pool is closed; or as above.
+        """
+        check_not_reentered(self._lock)
+        spare, free = holder.spare, self._free
+        with self._lock:
+            self._check_open()
+            if not self._queue:
+                lent = min(count - len(spare), self._available() // self.pooled_size)
+                kept = max(len(free) - max(lent, 0), 0)
+                created = [bytearray(self.pooled_size) for _ in range(lent - (len(free) - kept))]
+                unpooled = self._unpooled - len(created) * self.pooled_size
+                # One step without a call, so that an interrupt leaves each buffer in one place.
+                spare[:], free[kept:], self._unpooled = spare + free[kept:] + created, (), unpooled
+        return len(spare)
 
     def allocate_beyond(self, size: int) -> bytearray:
         """A buffer of `size` bytes, now, even if the total does not have them.

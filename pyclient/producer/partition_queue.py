@@ -83,10 +83,10 @@ class PartitionQueue:
         self.slot.open(batch.builder, batch.result)
         self.open_batch = batch
 
-    def grown(self, batch: ProducerBatch) -> None:
-        """A batch that waits has got one more buffer."""
-        batch.buffer_count += 1
-        self.topic.queue_sizes.grow(self.partition)
+    def grown(self, batch: ProducerBatch, buffer_count: int) -> None:
+        """A batch that waits has got so many more buffers."""
+        batch.buffer_count += buffer_count
+        self.topic.queue_sizes.grow(self.partition, buffer_count)
 
     def pop(self) -> ProducerBatch:
         """Take the oldest batch that waits."""

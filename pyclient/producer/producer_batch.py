@@ -65,6 +65,7 @@ class ProducerBatch:
         "queue",
         "record_count",
         "result",
+        "spare",
     )
 
     def __init__(
@@ -83,6 +84,7 @@ class ProducerBatch:
         self.drained_ms = created_ms
         self.buffer_count = 1
         self.kept: memoryview | None = None
+        self.spare: list[bytearray] = []
         self.position = 0  # set by the queue
         self.attempts = 0
         self.record_count = 0  # known once sealed
@@ -156,6 +158,8 @@ class ProducerBatch:
     def take_buffers(self) -> list[Buffer]:
         """What goes back to the pool, each buffer once; nobody reads the batch any more."""
         buffers: list[Buffer] = self.builder.release()
+        buffers += self.spare
+        self.spare = []
         if self.kept is not None:
             buffers.append(self.kept)
             self.kept = None

@@ -48,6 +48,7 @@ class Holder:
     def __init__(self, buffers):
         self.buffers = buffers
         self.kept = None
+        self.spare = []
 
     def release_to(self, buffers):
         buffers += self.buffers
@@ -74,6 +75,55 @@ def test_an_exchange_serves_those_who_wait(engine):
     engine.meanwhile = [lambda: pool.exchange(Holder([held]), memoryview(b"x"))]
     assert len(pool.allocate(5, 100)) == 5
     assert pool.available == 4
+
+
+def test_several_buffers_are_lent_at_once_used_ones_first(engine):
+    pool = new_pool(engine)
+    used = [pool.allocate(10, 0) for _ in range(3)]
+    pool.release(used)
+    holder = Holder([])
+    assert pool.lend(holder, 2) == 2
+    assert {id(buffer) for buffer in holder.spare} < {id(buffer) for buffer in used}
+    assert pool.available == 80
+    another = Holder([])
+    assert pool.lend(another, 4) == 4  # the third used one, and new ones
+    assert [len(buffer) for buffer in another.spare] == [10] * 4
+    assert pool.available == 40
+    pool.release(holder.spare + another.spare)
+    assert pool.available == 100
+
+
+def test_what_a_holder_has_to_spare_already_counts(engine):
+    pool = new_pool(engine)
+    holder = Holder([])
+    assert pool.lend(holder, 2) == 2
+    assert pool.lend(holder, 3) == 3
+    assert pool.available == 70
+
+
+def test_as_many_are_lent_as_there_are(engine):
+    pool = new_pool(engine)
+    pool.allocate(85, 0)
+    assert pool.lend(Holder([]), 3) == 1
+    assert pool.lend(Holder([]), 3) == 0
+
+
+def test_nothing_is_lent_while_others_wait(engine):
+    pool = new_pool(engine)
+    used = pool.allocate(10, 0)
+    held = pool.allocate(80, 0)
+    pool.release([used])
+    holder = Holder([])
+    engine.meanwhile = [lambda: (pool.lend(holder, 1), pool.release([held]))]
+    assert len(pool.allocate(50, 1000)) == 50
+    assert holder.spare == []
+
+
+def test_a_closed_pool_lends_nothing(engine):
+    pool = new_pool(engine)
+    pool.close()
+    with pytest.raises(IllegalStateError):
+        pool.lend(Holder([]), 1)
 
 
 def test_memory_is_short_when_less_than_half_is_left(engine):
@@ -232,6 +282,16 @@ class PoolMachine(RuleBasedStateMachine):
         caller(sizes[0])
         self.engine.meanwhile = []
         assert self.pool.waiting_count == 0
+
+    @rule(spare=st.integers(0, 1), count=st.integers(0, 8))
+    def lend(self, spare, count):
+        """As many as there are and are missing; what the holder had stays."""
+        holder = Holder([])
+        before = self.pool.lend(holder, spare)
+        possible = max(self.pool.available // 10, 0)
+        assert self.pool.lend(holder, count) == before + min(max(count - before, 0), possible)
+        assert all(len(buffer) == 10 for buffer in holder.spare)
+        self.held += holder.spare
 
     @rule(size=st.integers(1, 30))
     def overdraw(self, size):

@@ -5,8 +5,15 @@ import sys
 
 import pytest
 
+from pyclient._pure.builder import BatchBuilder as PureBuilder
 from pyclient.errors import IllegalStateError
-from pyclient.producer import buffer_pool, delivery_deadlines, partition_queue, ready_partitions
+from pyclient.producer import (
+    batch_sizing,
+    buffer_pool,
+    delivery_deadlines,
+    partition_queue,
+    ready_partitions,
+)
 from pyclient.producer import record_appends as appends
 from pyclient.producer.producer_batch import ProducerBatch
 from tests.support.sender_world import SenderWorld
@@ -30,7 +37,10 @@ INTERRUPTED = (
     ready_partitions.ReadyPartitions._set_timer,
     buffer_pool.BufferPool.allocate,
     buffer_pool.BufferPool.try_allocate,
+    buffer_pool.BufferPool.lend,
     buffer_pool.BufferPool._buffer_of,
+    batch_sizing.BatchSizing.grow,
+    PureBuilder.extend,
 )
 WHERE_BATCHES_ARE_COMPRESSED = (
     appends.RecordAppends._append_to_new,
@@ -93,7 +103,7 @@ def world_of(**options):
     ("code", "line", "codec"),
     [*lines_of(INTERRUPTED, 0), *lines_of(WHERE_BATCHES_ARE_COMPRESSED, GZIP)],
 )
-def test_ctrl_c_at_any_line_loses_and_tears_nothing_that_was_taken(code, line, codec):
+def test_ctrl_c_at_any_line_loses_and_tears_nothing_that_was_taken(code, line, codec, twin):
     world = world_of(delivery_timeout_ms=10**6, codec=codec)
     sent = []
     with Interrupt(code, line) as interrupt:

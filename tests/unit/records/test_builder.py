@@ -89,7 +89,7 @@ def test_a_record_that_just_fits_is_taken_and_one_byte_more_is_not(twin: ModuleT
 def test_the_limit_counts_over_all_buffers(twin: ModuleType) -> None:
     builder = twin.BatchBuilder(bytearray(100), limit=150)
     assert builder.try_append(TIMESTAMP, None, b"x" * 25) == 0
-    assert builder.extend(bytearray(100))
+    assert builder.extend([bytearray(100)])
     assert builder.try_append(TIMESTAMP, None, b"y" * 60) == -1  # the buffer has room for it
     assert builder.try_append(TIMESTAMP, None, b"y" * 40) == 1
     assert sum(map(len, builder.close())) <= 150
@@ -103,7 +103,7 @@ def test_a_batch_goes_on_in_further_buffers_and_no_record_straddles_them(
     buffers = 1
     for record in records:
         if builder.try_append(*record) < 0:
-            assert builder.extend(bytearray(256))
+            assert builder.extend([bytearray(256)])
             buffers += 1
             assert builder.try_append(*record) >= 0
     parts = builder.close()
@@ -113,13 +113,26 @@ def test_a_batch_goes_on_in_further_buffers_and_no_record_straddles_them(
     assert b"".join(parts) == build_batch(records)
 
 
+def test_several_buffers_can_be_had_at_once_and_are_the_builders_then(twin: ModuleType) -> None:
+    builder = twin.BatchBuilder(bytearray(256))
+    given = [bytearray(256) for _ in range(4)]
+    buffers = list(given)
+    assert builder.extend(buffers)
+    assert buffers == []
+    while builder.try_append(TIMESTAMP, None, b"x" * 100) >= 0:
+        pass
+    assert builder.record_count == 9  # one beside the header, two in each of the others
+    assert read(builder.close()) == [(TIMESTAMP, None, b"x" * 100, [])] * 9
+    assert {id(buffer) for buffer in builder.release()} > {id(buffer) for buffer in given}
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_pieces_compress_as_one_stream(codec: Codec, twin: ModuleType) -> None:
     records = numbered_records(300)
     builder = twin.BatchBuilder(bytearray(1024), codec=codec)
     for record in records:
         if builder.try_append(*record) < 0:
-            builder.extend(bytearray(1024))
+            builder.extend([bytearray(1024)])
             builder.try_append(*record)
     assert read(builder.close()) == records
 
@@ -134,7 +147,9 @@ def test_a_sealed_batch_takes_neither_records_nor_buffers(twin: ModuleType) -> N
     assert builder.try_append(TIMESTAMP, None, b"late") == -1
     assert not builder.has_room_for(TIMESTAMP, None, b"late")
     assert not builder.append_many(TIMESTAMP, [b"late"])
-    assert not builder.extend(bytearray(100))
+    buffers = [bytearray(100)]
+    assert not builder.extend(buffers)
+    assert len(buffers) == 1
     assert builder.record_count == 1
 
 
@@ -236,7 +251,7 @@ def test_placing_before_closing_works_too(twin: ModuleType) -> None:
 def test_a_held_buffer_cannot_be_resized_and_a_released_one_can(twin: ModuleType) -> None:
     first, second = bytearray(100), bytearray(100)
     builder = twin.BatchBuilder(first)
-    builder.extend(second)
+    builder.extend([second])
     with pytest.raises(BufferError):
         first.clear()
     with pytest.raises(BufferError):
@@ -276,7 +291,7 @@ def test_a_detached_copy_has_the_same_bytes_whatever_buffers_it_came_from(twin: 
         builder = twin.BatchBuilder(bytearray(200))
         for record in numbered_records(5):
             if builder.try_append(*record) < 0:
-                builder.extend(bytearray(200))
+                builder.extend([bytearray(200)])
                 builder.try_append(*record)
         return b"".join(builder.close(detach=detach))
 
@@ -374,7 +389,7 @@ def test_the_smallest_record_is_written_byte_by_byte_as_specified(twin: ModuleTy
 def test_small_records_fill_what_is_left_of_a_buffer_before_the_next_one(twin: ModuleType) -> None:
     builder = twin.BatchBuilder(bytearray(100))
     builder.try_append(TIMESTAMP, None, b"x" * 20)
-    builder.extend(bytearray(100))
+    builder.extend([bytearray(100)])
     assert builder.has_room_for(TIMESTAMP, None, b"y" * 60)
     assert not builder.has_room_for(TIMESTAMP, None, b"y" * 100)
     assert builder.try_append(TIMESTAMP, None, b"z") == 1
@@ -392,8 +407,8 @@ def test_buffers_without_a_record_are_given_back_once_sealed(twin: ModuleType) -
     first, second, third = (bytearray(100) for _ in range(3))
     builder = twin.BatchBuilder(first)
     builder.try_append(TIMESTAMP, None, b"x")
-    builder.extend(second)
-    builder.extend(third)
+    builder.extend([second])
+    builder.extend([third])
     assert builder.release_unused() == []
     builder.seal()
     assert [id(one) for one in builder.release_unused()] == [id(second), id(third)]

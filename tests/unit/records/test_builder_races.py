@@ -57,7 +57,7 @@ class Sharing:
         with self.growing, self.appending:
             if self.builder.has_room_for(timestamp_ms, None, value):
                 return True  # another writer was faster
-            return bool(self.builder.extend(bytearray(BUFFER)))
+            return bool(self.builder.extend([bytearray(BUFFER)]))
 
 
 @pytest.mark.parametrize("round_", range(5))
