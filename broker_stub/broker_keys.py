@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from broker_stub.config_types import INT, LONG, SHORT
 from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
 from broker_stub.tls_keys import TLS_ROWS
 from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, not_empty, one_of
@@ -19,7 +20,7 @@ _MINUTE_MS: Final = 60_000
 # A topic's options that are not about its log.
 MIN_INSYNC_REPLICAS: Final = ConfigKey(
     "min.insync.replicas",
-    int,
+    INT,
     1,
     at_least(1),
     "How many in-sync replicas a produce request with acks=all needs; all, if there are fewer.",
@@ -37,7 +38,11 @@ _AS_IT_IS: Final = (
         "preallocate", bool, False, one_of(False), "Segments take room as they grow, never before."
     ),
     ConfigKey(
-        "segment.jitter.ms", int, 0, one_of(0), "Segments are closed when they are due, not around."
+        "segment.jitter.ms",
+        LONG,
+        0,
+        one_of(0),
+        "Segments are closed when they are due, not around.",
     ),
     ConfigKey(
         "unclean.leader.election.enable",
@@ -80,7 +85,7 @@ _LOG_DEFAULT_ROWS: Final = tuple(
 
 BROKER_ROWS: Final = (
     ConfigKey(
-        "node.id", int, 1, at_least(0), "The number of this broker in its cluster.", ("broker.id",)
+        "node.id", INT, 1, at_least(0), "The number of this broker in its cluster.", ("broker.id",)
     ),
     ConfigKey(
         "advertised.listeners",
@@ -99,7 +104,7 @@ BROKER_ROWS: Final = (
     ),
     ConfigKey(
         "connections.max.idle.ms",
-        int,
+        LONG,
         600_000,
         at_least(-1),
         "How long a connection may be silent before it is closed; -1: for ever.",
@@ -113,7 +118,7 @@ BROKER_ROWS: Final = (
     ),
     ConfigKey(
         "default.replication.factor",
-        int,
+        INT,
         1,
         at_least(1),
         "How many replicas a topic gets that does not say.",
@@ -121,28 +126,28 @@ BROKER_ROWS: Final = (
     ConfigKey("delete.topic.enable", bool, True, None, "Whether clients may delete topics."),
     ConfigKey(
         "fetch.max.bytes",
-        int,
+        INT,
         55 << 20,
         at_least(1024),
         "The most that one fetch request gets, whatever it asks for.",
     ),
     ConfigKey(
         "group.initial.rebalance.delay.ms",
-        int,
+        INT,
         0,
         at_least(0),
         "How long a new group waits for more members: not at all here, 3000 in Apache Kafka.",
     ),
     ConfigKey(
         "group.max.session.timeout.ms",
-        int,
+        INT,
         1_800_000,
         at_least(0),
         "The longest session timeout that a member may ask for.",
     ),
     ConfigKey(
         "group.min.session.timeout.ms",
-        int,
+        INT,
         6000,
         at_least(0),
         "The shortest session timeout that a member may ask for.",
@@ -171,14 +176,14 @@ BROKER_ROWS: Final = (
     ),
     ConfigKey(
         "log.cleaner.backoff.ms",
-        int,
+        LONG,
         15_000,
         at_least(0),
         "How often logs are looked for that are due for compaction.",
     ),
     ConfigKey(
         "log.cleaner.dedupe.buffer.size",
-        int,
+        LONG,
         128 << 20,
         at_least(1 << 20),
         "The most memory that compaction takes for keys; a log with more takes several rounds.",
@@ -192,87 +197,87 @@ BROKER_ROWS: Final = (
     ),
     ConfigKey(
         "log.retention.check.interval.ms",
-        int,
+        LONG,
         300_000,
         at_least(1),
         "How often old segments are looked for.",
     ),
     ConfigKey(
         "log.retention.hours",
-        int,
+        INT,
         168,
         at_least(-1),
         "How old records may grow; log.retention.minutes and .ms go before it.",
     ),
     ConfigKey(
         "log.retention.minutes",
-        int,
+        INT,
         None,
         at_least(-1),
         "How old records may grow; log.retention.ms goes before it.",
     ),
     ConfigKey(
         "log.roll.hours",
-        int,
+        INT,
         168,
         at_least(1),
         "How much later than its first batch a segment's records may be; log.roll.ms goes first.",
     ),
     ConfigKey(
         "max.incremental.fetch.session.cache.slots",
-        int,
+        INT,
         1000,
         at_least(0),
         "How many fetch sessions are kept; clients beyond that send full requests.",
     ),
     ConfigKey(
         "max.request.partition.size.limit",
-        int,
+        INT,
         2000,
         at_least(1),
         "How many partitions one response to DescribeTopicPartitions shows at most.",
     ),
     ConfigKey(
-        "num.partitions", int, 1, at_least(1), "How many partitions a topic gets that does not say."
+        "num.partitions", INT, 1, at_least(1), "How many partitions a topic gets that does not say."
     ),
     ConfigKey(
         "offset.metadata.max.bytes",
-        int,
+        INT,
         4096,
         at_least(0),
         "How much text a consumer may leave with a committed offset.",
     ),
     ConfigKey(
         "offsets.topic.num.partitions",
-        int,
+        INT,
         50,
         at_least(1),
         "How many partitions __consumer_offsets gets when it is created.",
     ),
     ConfigKey(
         "offsets.topic.replication.factor",
-        int,
+        SHORT,
         1,
         at_least(1),
         "How many replicas __consumer_offsets gets when it is created.",
     ),
     ConfigKey(
         "offsets.topic.segment.bytes",
-        int,
+        INT,
         100 << 20,
         at_least(1024),
         "The segment size of __consumer_offsets when it is created.",
     ),
     ConfigKey(
         "socket.request.max.bytes",
-        int,
+        INT,
         100 << 20,
         at_least(1),
         "The largest request that is read; a connection that announces more is closed.",
     ),
     ConfigKey(
         "socket.send.buffer.bytes",
-        int,
+        INT,
         256 << 10,
         at_least(-1),
         "How much of its answers a connection hands to the system ahead of the client; -1: as much "

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from broker_stub.broker_keys import BROKER_DEFINITION, TOPIC_DEFINITION, TOPIC_SYNONYMS
 from broker_stub.config import DYNAMIC_NAMES, BrokerConfig
+from broker_stub.config_types import INT, LONG, SHORT
 from pyclient.config.definition import SECRET, ConfigKey, Secret
 
 TOPIC_SOURCE: Final = 1
@@ -18,22 +19,16 @@ DYNAMIC_DEFAULT_SOURCE: Final = 3
 STATIC_BROKER_SOURCE: Final = 4
 DEFAULT_SOURCE: Final = 5
 
-_BOOLEAN, _STRING, _INT, _SHORT, _LONG, _DOUBLE, _LIST, _PASSWORD = 1, 2, 3, 4, 5, 6, 7, 9
+_PASSWORD: Final = 9
 _WIRE_TYPES: Final[Mapping[object, int]] = {
-    bool: _BOOLEAN,
-    str: _STRING,
-    float: _DOUBLE,
-    list: _LIST,
+    bool: 1,
+    str: 2,
+    INT: 3,
+    SHORT: 4,
+    LONG: 5,
+    float: 6,
+    list: 7,
     SECRET: _PASSWORD,
-}
-_EXCEPTIONS: Final[Mapping[str, int]] = {
-    "group.initial.rebalance.delay.ms": _INT,
-    "group.max.session.timeout.ms": _INT,
-    "group.min.session.timeout.ms": _INT,
-    "log.cleaner.dedupe.buffer.size": _LONG,
-    "log.flush.offset.checkpoint.interval.ms": _INT,
-    "offsets.topic.replication.factor": _SHORT,
-    "producer.id.expiration.ms": _INT,
 }
 
 
@@ -129,22 +124,10 @@ def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) ->
         value=synonyms[0].value,
         source=synonyms[0].source,
         read_only=read_only,
-        wire_type=_wire_type(row),
+        wire_type=_WIRE_TYPES[row.type],
         documentation=row.doc,
         synonyms=tuple(synonyms),
     )
-
-
-def _wire_type(row: ConfigKey) -> int:
-    if row.type is not int:
-        return _WIRE_TYPES[row.type]
-    # Kafka tells its integers apart, we do not: its longs are times and unbounded sizes.
-    if row.name in _EXCEPTIONS:
-        return _EXCEPTIONS[row.name]
-    is_long = row.name.endswith(
-        (".ms", "retention.bytes", "flush.messages", "flush.interval.messages")
-    )
-    return _LONG if is_long else _INT
 
 
 def as_text(value: Any) -> str | None:

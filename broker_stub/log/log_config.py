@@ -7,6 +7,7 @@ The rows are the topic-level table that the broker's configuration and DescribeC
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from broker_stub.config_types import INT, LONG
 from pyclient.config.definition import ConfigKey, Rule, at_least, between, one_of
 
 CREATE_TIME: Final = "CreateTime"
@@ -18,8 +19,8 @@ INT64_MAX: Final = 2**63 - 1
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 _POLICIES = Rule(
-    f"{DELETE}, {COMPACT}, both or neither",
-    lambda policies: set(policies) <= {DELETE, COMPACT},
+    f"{DELETE}, {COMPACT}, both or neither, each once",
+    lambda policies: sorted(policies) in ([], [COMPACT], [DELETE], [COMPACT, DELETE]),
 )
 
 TOPIC_KEYS: Final = (
@@ -32,63 +33,63 @@ TOPIC_KEYS: Final = (
     ),
     ConfigKey(
         "delete.retention.ms",
-        int,
+        LONG,
         86_400_000,
         at_least(0),
         "How long a compacted topic keeps a tombstone, so that slow readers see the deletion.",
     ),
     ConfigKey(
         "file.delete.delay.ms",
-        int,
+        LONG,
         60_000,
         at_least(0),
         "How long the files of a deleted segment or partition stay, renamed, before they go.",
     ),
     ConfigKey(
         "flush.messages",
-        int,
+        LONG,
         INT64_MAX,
         at_least(1),
         "After how many records an fsync is forced.",
     ),
     ConfigKey(
         "flush.ms",
-        int,
+        LONG,
         INT64_MAX,
         at_least(0),
         "After how long an fsync is forced.",
     ),
     ConfigKey(
         "index.interval.bytes",
-        int,
+        INT,
         4096,
         at_least(0),
         "About how many bytes of records lie between two entries of an index.",
     ),
     ConfigKey(
         "max.compaction.lag.ms",
-        int,
+        LONG,
         INT64_MAX,
         at_least(1),
         "How long a record of a compacted topic may stay uncompacted.",
     ),
     ConfigKey(
         "max.message.bytes",
-        int,
+        INT,
         1_048_588,
         at_least(0),
         "The largest batch that is accepted, compressed as it comes.",
     ),
     ConfigKey(
         "message.timestamp.after.max.ms",
-        int,
+        LONG,
         3_600_000,
         at_least(0),
         "How far a record's own timestamp may lie ahead of the broker's clock.",
     ),
     ConfigKey(
         "message.timestamp.before.max.ms",
-        int,
+        LONG,
         INT64_MAX,
         at_least(0),
         "How far a record's own timestamp may lie behind the broker's clock.",
@@ -109,21 +110,21 @@ TOPIC_KEYS: Final = (
     ),
     ConfigKey(
         "min.compaction.lag.ms",
-        int,
+        LONG,
         0,
         at_least(0),
         "How long a record of a compacted topic stays uncompacted at least.",
     ),
     ConfigKey(
         "retention.bytes",
-        int,
+        LONG,
         -1,
         at_least(-1),
         "How large a partition may grow before its oldest segments are deleted; -1: any size.",
     ),
     ConfigKey(
         "retention.ms",
-        int,
+        LONG,
         _WEEK_MS,
         at_least(-1),
         "How old records may grow before their segments are deleted; -1: any age.",
@@ -131,21 +132,21 @@ TOPIC_KEYS: Final = (
     # Kafka 4 asks for a megabyte at least; small segments are allowed here, for quick tests.
     ConfigKey(
         "segment.bytes",
-        int,
+        INT,
         1 << 30,
-        between(14, INT32_MAX),
+        at_least(14),
         "The size at which a segment is closed and a new one is started.",
     ),
     ConfigKey(
         "segment.index.bytes",
-        int,
+        INT,
         10 << 20,
-        between(24, INT32_MAX),
+        at_least(24),
         "The largest size of an index; a segment whose index is full is closed.",
     ),
     ConfigKey(
         "segment.ms",
-        int,
+        LONG,
         _WEEK_MS,
         at_least(1),
         "How much later than its first batch a segment's records may be before it is closed.",

@@ -262,13 +262,20 @@ def not_empty() -> Rule:
 def _to_int(value: Any) -> int:
     if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
         raise ValueError(value)
-    return int(value)
+    return int(_as_kafka_writes(value))
 
 
 def _to_float(value: Any) -> float:
-    number = float(value)
+    number = float(_as_kafka_writes(value))
     if isinstance(value, bool) or number != number:  # a NaN passes every comparison rule wrongly
         raise ValueError(value)
+    return number
+
+
+def _as_kafka_writes(number: Any) -> Any:
+    # Python would take other alphabets' digits too, and underscores between them.
+    if isinstance(number, str) and (not number.isascii() or "_" in number):
+        raise ValueError(number)
     return number
 
 

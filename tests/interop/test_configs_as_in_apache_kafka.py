@@ -16,13 +16,14 @@ TOPIC, BROKER = 2, 4
 DEFAULT = 5
 SET = "set for the test"
 
-# Where ours differs for a reason: one node, fast tests, PLAINTEXT alone.
+# Where ours differs for a reason: one node, fast tests, PLAINTEXT alone, larger strides of sendfile.
 OTHER_DEFAULTS = {
     "group.initial.rebalance.delay.ms",
     "log.dir",
     "log.flush.interval.ms",
     "log.roll.jitter.ms",
     "offsets.topic.replication.factor",
+    "socket.send.buffer.bytes",
 }
 
 

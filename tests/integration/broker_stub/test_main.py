@@ -107,7 +107,7 @@ def test_an_option_without_a_value_is_told(tmp_path):
     ("arguments", "told"),
     [
         (["--port=70000"], "is no port"),
-        (["--config", "num.partitions=many"], "an integer, at least 1"),
+        (["--config", "num.partitions=many"], "an integer of 32 bits, at least 1"),
         (["--config", "nothing.of=kind"], "broker-stub --list-options lists all"),
         (["--config", "listeners=9092"], "NAME://host:port"),
         (["--host=0.0.0.0"], "name an address for them, as in advertised.listeners=PLAINTEXT://"),

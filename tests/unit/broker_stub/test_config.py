@@ -40,8 +40,32 @@ def test_an_option_that_is_no_name_is_refused():
 
 
 def test_a_value_that_is_not_allowed_is_refused_with_what_is():
-    with pytest.raises(KafkaConfigurationError, match="an integer, at least 1"):
+    with pytest.raises(KafkaConfigurationError, match="an integer of 32 bits, at least 1"):
         BrokerConfig({"num.partitions": 0})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "bits"),
+    [
+        ("connections.max.idle.ms", 2**63, 64),
+        ("log.retention.bytes", "-9223372036854775809", 64),
+        ("node.id", 2**31, 32),
+        ("socket.send.buffer.bytes", 2**31, 32),
+        ("offsets.topic.replication.factor", 2**15, 16),
+        ("num.partitions", "1_000", 32),
+        ("num.partitions", "\u0663", 32),
+    ],
+)
+def test_an_integer_has_the_digits_and_the_size_that_it_has_in_java(option, value, bits):
+    with pytest.raises(KafkaConfigurationError, match=f"an integer of {bits} bits"):
+        BrokerConfig({option: value})
+
+
+@pytest.mark.parametrize(("option", "value"), [("flush.ms", 2**63), ("max.message.bytes", 2**31)])
+def test_a_topics_integers_have_sizes_too(option, value):
+    with pytest.raises(InvalidConfigurationError, match="an integer of"):
+        BrokerConfig().check_topic({option: str(value)})
+    BrokerConfig().check_topic({option: str(value - 1)})
 
 
 def test_kafkas_options_without_an_effect_are_named_in_one_warning(caplog):

@@ -90,6 +90,8 @@ def test_text_and_near_types_are_converted(option: str, value: object, expected:
         ("linger_ms", True, "an integer, at least 0"),
         ("linger_ms", None, "an integer, at least 0"),
         ("linger_ms", "soon", "an integer, at least 0"),
+        ("linger_ms", "1_000", "an integer, at least 0"),
+        ("linger_ms", "\u0663", "an integer, at least 0"),
         ("linger_ms", float("inf"), "an integer, at least 0"),
         ("ratio", 2, "a number, from 0 to 1"),
         ("ratio", float("nan"), "a number, from 0 to 1"),
