@@ -1,8 +1,9 @@
 """Bytes of one connection on their way in: received in place, handed out as whole frames.
 
 Nothing is copied between the socket and a handler: the socket writes into a buffer, and a frame
-is a view of it. A connection holds a buffer only while it has bytes in it, so idle connections
-cost nothing; buffers of the usual size go round through a pool. Serving thread only.
+is a view of it. Between two turns a connection holds what it has bytes for: none if it is idle,
+little if a frame has just begun. Buffers of the usual size go round through a pool. Serving
+thread only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import Final
 from pyclient.protocol.frame import LENGTH, frame_length
 
 BUFFER_BYTES: Final = 1 << 20
+# So little is copied rather than let it hold a whole buffer: a byte a connection, of thousands
+# of connections, would take gigabytes.
+_COPIED_UP_TO: Final = BUFFER_BYTES >> 4
 _SPARE_MAX: Final = 8
 
 
@@ -50,8 +54,10 @@ class ReceiveBuffer:
 
     @property
     def has_room(self) -> bool:
-        """Whether more can be received without making the buffer larger."""
-        return self._buffer is None or self._start > 0 or self._end < len(self._buffer)
+        """Whether more can be received without making the buffer larger than usual."""
+        if self._buffer is None or self._start > 0:
+            return True
+        return self._end < max(len(self._buffer), BUFFER_BYTES)
 
     def room(self) -> memoryview:
         """Where the socket may write next; call `received` or `release` afterwards.
@@ -86,9 +92,15 @@ class ReceiveBuffer:
         return self._view[start + LENGTH.size : self._start]
 
     def release(self) -> None:
-        """Part with the buffer if there is nothing in it."""
-        if self._start == self._end:
+        """Part with the buffer if there is nothing in it, or little: that is kept elsewhere."""
+        held = self._end - self._start
+        if held == 0:
             self.discard()
+        elif held <= _COPIED_UP_TO < len(self._view):
+            rest = bytearray(self._view[self._start : self._end])
+            self.discard()
+            self._adopt(rest)
+            self._end = held
 
     def discard(self) -> None:
         """Part with the buffer and all that is in it: the connection is at its end."""
@@ -115,10 +127,14 @@ class ReceiveBuffer:
         held = self._end - self._start
         capacity = len(self._buffer)
         needed = self._needed()
-        if needed > capacity and held * 2 > capacity:
-            buffer = bytearray(min(needed, capacity * 2))
-            buffer[:held] = self._view[self._start : self._end]
-            self._adopt(buffer)
+        larger: bytearray | None = None
+        if capacity < BUFFER_BYTES:
+            larger = self._pool.take()
+        elif needed > capacity and held * 2 > capacity:
+            larger = bytearray(min(needed, capacity * 2))
+        if larger is not None:
+            larger[:held] = self._view[self._start : self._end]
+            self._adopt(larger)
         elif self._start > 0:
             self._view[:held] = self._view[self._start : self._end]
         else:

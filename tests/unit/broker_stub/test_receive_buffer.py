@@ -95,6 +95,28 @@ def test_a_buffer_with_half_a_frame_in_it_is_kept():
     assert frames_of(buffer) == [b"request"]
 
 
+def test_the_beginning_of_a_frame_holds_no_more_than_itself():
+    pool = BufferPool()
+    waiting = [ReceiveBuffer(pool, limit=1000) for _ in range(100)]
+    for buffer in waiting:
+        receive(buffer, framed(b"request")[:5])
+        buffer.release()
+        assert buffer.has_room
+    assert sum(len(buffer._buffer) for buffer in waiting) == 500
+    for buffer in waiting:
+        receive(buffer, framed(b"request")[5:] + framed(b"next"))
+        assert frames_of(buffer) == [b"request", b"next"]
+        buffer.release()
+
+
+def test_a_long_beginning_of_a_frame_stays_where_it_is():
+    buffer = ReceiveBuffer(BufferPool(), limit=BUFFER_BYTES)
+    receive(buffer, framed(bytes(BUFFER_BYTES // 2))[:-1])
+    before = buffer._buffer
+    buffer.release()
+    assert buffer._buffer is before
+
+
 def test_a_full_buffer_of_unhandled_frames_has_no_room():
     buffer = ReceiveBuffer(BufferPool(), limit=BUFFER_BYTES)
     receive(buffer, framed(b"x" * (BUFFER_BYTES // 2 - 4), b"x" * (BUFFER_BYTES // 2 - 4)))
