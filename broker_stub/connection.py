@@ -64,6 +64,7 @@ class Connection:
         self._file_sent = 0  # of the file range at the head of the output
         self._parked: Parked[Reply] | None = None
         self._hang_up = False
+        self._ended = False  # the client has said all that it had to say
 
     def on_readable(self) -> None:
         """Receive once, and carry out what is complete."""
@@ -72,17 +73,28 @@ class Connection:
             self.advance()
 
     def _receive(self) -> bool:
-        """Whether anything came. The end of the stream is the end of the connection."""
+        """Whether anything came."""
         try:
             count = self.sock.recv_into(self._input.room())
         except BlockingIOError:
             self._input.release()
             return False
         if count == 0:
-            self.close()
+            self._on_end()
             return False
         self._input.received(count)
         return True
+
+    def _on_end(self) -> None:
+        """The client sends no more. It may still read what it is being answered.
+
+        Mostly it is gone, though: whatever it waited for, we do not wait with it.
+        """
+        if self._parked is None and self._output:
+            self._ended = True
+            self._show_interest()
+        else:
+            self.close()
 
     @property
     def is_waiting(self) -> bool:
@@ -101,6 +113,8 @@ class Connection:
             progressed = self._write()
             if self.closed or not progressed or not self._may_take_up_next():
                 break
+        if self._ended and (self._parked is not None or not self._output):
+            self.close()
         if not self.closed:
             self._show_interest()
 
@@ -192,7 +206,8 @@ class Connection:
         # While a request waits, reading goes on as far as the buffer reaches: the end of the
         # connection is seen, and a client that sends on and on is not.
         blocked = not self._may_take_up_next()
-        wanted = 0 if self._hang_up or (blocked and not self._input.has_room) else _READ
+        is_deaf = self._hang_up or self._ended or (blocked and not self._input.has_room)
+        wanted = 0 if is_deaf else _READ
         if self._output:
             wanted |= _WRITE
         self._server.watch(self, wanted)

@@ -35,6 +35,8 @@ _ACCEPT_TURN: Final = 64
 _BACKLOG: Final = 1024
 # Out of descriptors: accepting again at once would only fail again.
 _ACCEPT_PAUSE_MS: Final = 100
+# No selector waits for years, as an option may ask; nothing is due then, so it waits again.
+_SELECT_MAX_MS: Final = 3_600_000
 # Silent connections are not looked for more often than this.
 _IDLE_CHECK_MS: Final = 100
 
@@ -182,7 +184,7 @@ class Server:
         if isinstance(self._clock, ManualClock):
             # Its time does not pass while we sleep: who moves it wakes us.
             return 0 if left_ms <= 0 else None
-        return max(0.0, left_ms) / 1000
+        return min(max(0.0, left_ms), _SELECT_MAX_MS) / 1000
 
     def _dispatch(self, target: Connection | Callable[[], None], events: int) -> None:
         if not isinstance(target, Connection):

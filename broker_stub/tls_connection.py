@@ -104,7 +104,7 @@ class TlsConnection(Connection):
                     break  # the rest when requests before it are done
                 count = self.sock.recv_into(room)
                 if count == 0:
-                    self.close()
+                    self._on_end()
                     return False
                 self._input.received(count)
                 records += 1

@@ -152,6 +152,18 @@ def test_a_large_response_arrives_whole_by_a_slow_reader(broker, connect):
         assert slow.receive().error_code == 0
 
 
+def test_a_client_that_says_no_more_can_still_read_all_its_answers():
+    with Broker() as broker, RawClient(broker.port, receive_buffer=4096) as client:
+        broker.create_topic("orders", config={"max.message.bytes": str(8 << 20)})
+        client.ask(produce_request("orders", batch(b"x" * (6 << 20), size=8 << 20)), 9)
+        client.send(fetch_request(), 12)
+        client.send(fetch_request(), 12)
+        client.socket.shutdown(socket.SHUT_WR)
+        for _ in range(2):
+            assert len(client.receive().responses[0].partitions[0].records) > 6 << 20
+        assert client.is_closed_by_peer()
+
+
 @pytest.mark.parametrize(
     ("config", "expected"), [({}, 256 << 10), ({"socket.send.buffer.bytes": 50_000}, 50_000)]
 )
@@ -217,6 +229,14 @@ def test_many_connections_are_served_at_once(broker, connect):
     finally:
         for client in clients:
             client.socket.close()
+
+
+@pytest.mark.parametrize("never_ms", [2**31, 2**63 - 1])
+def test_a_time_that_never_comes_is_waited_for_without_end(never_ms):
+    with Broker(config={"connections.max.idle.ms": never_ms}) as broker:
+        for _ in range(2):
+            with RawClient(broker.port) as client:
+                assert client.ask(ApiVersionsRequest(), 0).error_code == 0
 
 
 def test_an_idle_connection_holds_no_buffer(broker, connect):
