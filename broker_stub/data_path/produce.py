@@ -66,7 +66,7 @@ def serve(
         return None
     if parsed.acks not in ACKS:
         return None
-    appends = Appends(node, parsed.acks, by_id=version >= BY_ID_FROM)
+    appends = Appends(node, parsed.acks, version)
     for name, topic_id, batches in parsed.topics:
         appends.to_topic(name, topic_id, batches)
     if appends.failed is not None or appends.to_flush or not parsed.acks:

@@ -6,8 +6,8 @@ but all asks for `min.insync.replicas`. Acks 0 gets no response, and a failure c
 connection, which is the only way left to tell. From version 13 on topics are named by id.
 Transactional batches are refused (INVALID_TXN_STATE): there is no transaction coordinator.
 
-`flush.messages` means that records are on disk before they are acked: such a response is parked
-until the fsync is done.
+`flush.messages` means that records are on disk before they are acked, and before anybody reads
+them: such a response is parked until the fsync is done. zstd needs version 7, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from broker_stub.dispatch import CloseConnection
 from broker_stub.handlers._errors import message_of
 from broker_stub.log.append_info import AppendInfo
+from broker_stub.log.batch_header import CODEC_MASK, read_header
 from broker_stub.metadata.image import TopicImage
 from broker_stub.replica.partition import Partition
 from broker_stub.request import Parked, RequestContext
@@ -30,6 +31,7 @@ from pyclient.error_codes import (
     KafkaStorageError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
+    UnsupportedCompressionTypeError,
 )
 from pyclient.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -38,11 +40,14 @@ from pyclient.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from pyclient.protocol.primitives import Uuid
+from pyclient.records.batch import HEADER_SIZE
+from pyclient.records.compression import Codec
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
 BY_ID_FROM: Final = 13
+_ZSTD_FROM: Final = 7
 ACKS: Final = (-1, 0, 1)
 
 Outcomes: TypeAlias = list[tuple[int, AppendInfo | BrokerResponseError]]
@@ -55,7 +60,7 @@ def handle(
     """Append the batches."""
     if request.acks not in ACKS:
         raise InvalidRequiredAcksError(f"acks can be -1, 0 or 1, not {request.acks}")
-    appends = Appends(node, request.acks, by_id=context.api_version >= BY_ID_FROM)
+    appends = Appends(node, request.acks, context.api_version)
     for topic in request.topic_data:
         batches = [(data.index, data.records) for data in topic.partition_data]
         appends.to_topic(topic.name, topic.topic_id, batches)
@@ -87,12 +92,21 @@ class Appends:
         to_flush: what has to be on disk before the answer: a partition's place in outcomes.
     """
 
-    __slots__ = ("_acks", "_appended", "_by_id", "_node", "_now_ms", "failed", "to_flush", "topics")
+    __slots__ = (
+        "_acks",
+        "_appended",
+        "_node",
+        "_now_ms",
+        "_version",
+        "failed",
+        "to_flush",
+        "topics",
+    )
 
-    def __init__(self, node: Node, acks: int, *, by_id: bool) -> None:
+    def __init__(self, node: Node, acks: int, version: int) -> None:
         self._node = node
         self._acks = acks
-        self._by_id = by_id
+        self._version = version
         self._now_ms = node.clock.now_ms()
         self._appended: list[Partition] = []
         self.topics: list[tuple[str, Uuid, Outcomes]] = []
@@ -114,6 +128,8 @@ class Appends:
                 partition = self._node.replicas.partition_of(topic, index)
                 if not isinstance(records, memoryview):
                     raise InvalidRecordError(f"no records for {partition}")
+                if self._version < _ZSTD_FROM:
+                    self._check_codec(records)
                 info = partition.append(records, acks=self._acks, now_ms=self._now_ms)
             except BrokerResponseError as error:
                 self.failed = error
@@ -136,14 +152,23 @@ class Appends:
             CloseConnection: it failed, and the client awaits no answer.
         """
         self.wake_fetches()
+        flushed = self._flush()
         if self._acks == 0:
             if self.failed is not None:
                 raise CloseConnection(f"produce with acks=0 failed: {self.failed}")
             return None
-        return self._flushed() if self.to_flush else self._response()
+        return flushed if self.to_flush else self._response()
+
+    def _check_codec(self, records: memoryview) -> None:
+        if len(records) < HEADER_SIZE:
+            return  # it will be refused for that
+        if read_header(records).attributes & CODEC_MASK == Codec.ZSTD:
+            raise UnsupportedCompressionTypeError(
+                f"zstd needs version {_ZSTD_FROM} of Produce, this is {self._version}"
+            )
 
     def _topic(self, name: str, topic_id: Uuid) -> TopicImage:
-        if self._by_id:
+        if self._version >= BY_ID_FROM:
             topic = self._node.image.topic_by_id(topic_id)
             if topic is None:
                 raise UnknownTopicIdError()
@@ -169,20 +194,25 @@ class Appends:
             ]
         )
 
-    def _flushed(self) -> Parked[ProduceResponse]:
+    def _flush(self) -> Parked[ProduceResponse]:
         parked: Parked[ProduceResponse] = Parked()
         outstanding = len(self.to_flush)
 
-        def flushed(outcomes: Outcomes, at: int, error: Exception | None) -> None:
+        def flushed(
+            partition: Partition, outcomes: Outcomes, at: int, error: Exception | None
+        ) -> None:
             nonlocal outstanding
             outstanding -= 1
+            partition.flushed(error)
+            self._node.replicas.wake_fetches([partition])
             if error is not None:
                 outcomes[at] = (outcomes[at][0], KafkaStorageError(str(error)))
             if not outstanding:
                 parked.answer(self._response())
 
         for partition, outcomes, at in self.to_flush:
-            self._node.background.submit(partition.log.flush, partial(flushed, outcomes, at))
+            done = partial(flushed, partition, outcomes, at)
+            self._node.background.submit(partition.log.flush, done)
         return parked
 
 

@@ -376,6 +376,10 @@ class PartitionLog(LogState):
         """
         self._flush()
 
+    def flush_soon(self) -> None:
+        """Have it flushed in the background."""
+        self._request_flush(self, 0)
+
     def _flush(self, *, is_closing: bool = False) -> None:
         with self._lock:
             if self._closed or not self._segments:

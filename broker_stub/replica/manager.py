@@ -76,8 +76,14 @@ class ReplicaManager:
         *,
         origin: AppendOrigin = AppendOrigin.COORDINATOR,
     ) -> AppendInfo:
-        """Append the broker's own records, and wake whoever waits for them."""
+        """Append the broker's own records, and wake whoever waits for them.
+
+        A flush that is due follows at once, but nothing waits for it.
+        """
         info = partition.append(batches, acks=1, now_ms=self._clock.now_ms(), origin=origin)
+        if info.flush_due:
+            partition.log.flush_soon()
+            partition.flushed(None)
         self._purgatory.check_and_complete(partition.key)
         return info
 

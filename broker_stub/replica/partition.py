@@ -27,6 +27,7 @@ class Partition:
     """The local replica of a partition."""
 
     __slots__ = (
+        "_flushes",
         "_node_id",
         "index",
         "isr",
@@ -51,6 +52,7 @@ class Partition:
         min_insync_replicas: int,
     ) -> None:
         self._node_id = node_id
+        self._flushes = 0  # under way, which the high watermark waits for
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.partition_id
@@ -117,6 +119,9 @@ class Partition:
     ) -> AppendInfo:
         """Append as the leader, and let readers see what every in-sync replica has.
 
+        Where a flush is due, who appends has it done, and then calls `flushed`: until then
+        nobody reads the records.
+
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
             NotEnoughReplicasError: acks=all, with fewer in sync than `min.insync.replicas`, or
@@ -134,8 +139,15 @@ class Partition:
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
         )
+        self._flushes += info.flush_due
         self._advance_high_watermark()
         return info
+
+    def flushed(self, error: Exception | None) -> None:
+        """A flush has ended that was due; after an error, what it was for is never shown."""
+        if error is None:
+            self._flushes -= 1
+            self._advance_high_watermark()
 
     def readable_end(self, *, committed_only: bool) -> int:
         """Where a consumer of this isolation level stops."""
@@ -163,4 +175,6 @@ class Partition:
     def _advance_high_watermark(self) -> None:
         # The only replica in sync is this one: what it has, all have.
         if self.isr == (self._node_id,):
-            self.log.advance_high_watermark(self.log.log_end_offset)
+            log = self.log
+            end_offset = log.recovery_point if self._flushes else log.log_end_offset
+            log.advance_high_watermark(end_offset)

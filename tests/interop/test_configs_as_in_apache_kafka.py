@@ -16,7 +16,7 @@ TOPIC, BROKER = 2, 4
 DEFAULT = 5
 SET = "set for the test"
 
-# Where ours differs for a reason: one node, fast tests, PLAINTEXT alone, larger strides of sendfile.
+# Where ours differs for a reason: one node, fast tests, PLAINTEXT alone, large steps of sendfile.
 OTHER_DEFAULTS = {
     "group.initial.rebalance.delay.ms",
     "log.dir",

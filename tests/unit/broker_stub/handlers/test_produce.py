@@ -16,11 +16,13 @@ from pyclient.error_codes import (
     RecordTooLargeError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
+    UnsupportedCompressionTypeError,
 )
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pyclient.protocol.messages.produce import PartitionProduceResponse
 from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.records.batch import iter_batches
+from pyclient.records.compression import Codec
 from tests.support.node_harness import NodeHarness, batch, produce_request
 
 
@@ -179,3 +181,13 @@ def test_a_topic_named_by_id_is_answered_by_id(harness):
     response = harness.ask(produce_request("", batch(b"a"), topic_id=topic_id), 13)
     assert response.responses[0].topic_id == topic_id
     assert topic_id != ZERO_UUID
+
+
+@pytest.mark.parametrize("version", [3, 6, 7, 13])
+def test_zstd_needs_the_version_that_brought_it(harness, version):
+    topic_id = harness.create_topic("orders")
+    made = batch(b"a" * 1000, codec=Codec.ZSTD)
+    refused = outcome(harness, made, topic_id=topic_id, version=version)
+    expected = UnsupportedCompressionTypeError.code if version < 7 else 0
+    assert refused.error_code == expected
+    assert outcome(harness, batch(b"b"), topic_id=topic_id, version=version).error_code == 0
