@@ -153,7 +153,7 @@ class Dispatcher:
         context = RequestContext(api_key, version, correlation_id, None, connection)
         answer: Reply | Message | Parked[Any] | None
         try:
-            answer = _data_path(api_key)(self._node, frame, version, correlation_id)
+            answer = _data_path(api_key)(self._node, frame, context)
         except CloseConnection as error:
             return _hang_up(context, error)
         except Exception as error:  # noqa: BLE001  logged, and answered as an error

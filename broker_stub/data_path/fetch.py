@@ -1,13 +1,12 @@
 """Fetch, versions 4-17: from the frame to file ranges, and nothing in between.
 
 The parts of an answer are bytes and, between them, records as a `FileSlice`. Errors of partitions
-are packed here too; one that fails the whole request is left to the codec.
+are packed here too; one that fails the whole request, or names a leader, is left to the codec.
 """
 
 from __future__ import annotations
 
 import struct
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker_stub.data_path.reading import (
@@ -21,7 +20,7 @@ from broker_stub.data_path.reading import (
     string,
     uvarint,
 )
-from broker_stub.handlers.fetch import BY_ID_FROM
+from broker_stub.handlers.fetch import BY_ID_FROM, names_leader, respond
 from broker_stub.replica.fetch_sessions import FetchTarget
 from broker_stub.replica.fetching import (
     READ_COMMITTED,
@@ -30,8 +29,9 @@ from broker_stub.replica.fetching import (
     ReadTopics,
     fetch,
 )
-from broker_stub.request import Parked, Reply
+from broker_stub.request import Parked, Reply, RequestContext
 from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.frame import response_frame
 from pyclient.protocol.primitives import ZERO_UUID, Part, encode_uvarint
 
 if TYPE_CHECKING:
@@ -62,18 +62,24 @@ _ABORTED: Final = struct.Struct(">qq")
 _NO_REPLICA: Final = INT32.pack(-1)  # preferred
 
 
-def serve(
-    node: Node, frame: memoryview, version: int, correlation_id: int
-) -> Reply | Parked[Reply] | None:
+def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Parked[Reply] | None:
     """Carry the request out; None if it is left alone."""
+    version = context.api_version
     flexible = version >= _FLEXIBLE_FROM
     try:
         terms = _parse_flexible(frame, version) if flexible else _parse(frame, version)
     except UNREADABLE:
         return None
-    pack = partial(_pack_flexible if flexible else _pack, version, correlation_id)
+    pack = _pack_flexible if flexible else _pack
+
+    def encode(session_id: int, topics: ReadTopics) -> Reply:
+        if names_leader(version, topics):
+            response = respond(node, context, session_id, topics)
+            return Reply(response_frame(response, version, context.correlation_id))
+        return pack(version, context.correlation_id, session_id, topics)
+
     try:
-        return fetch(node, terms, pack)
+        return fetch(node, terms, encode)
     except BrokerResponseError:
         return None  # about the session: nothing was done yet, and the handler will say it again
 

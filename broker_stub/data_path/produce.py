@@ -22,7 +22,7 @@ from broker_stub.data_path.reading import (
     uvarint,
 )
 from broker_stub.handlers.produce import ACKS, BY_ID_FROM, Appends
-from broker_stub.request import Parked, Reply
+from broker_stub.request import Parked, Reply, RequestContext
 from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ class ParsedProduce(NamedTuple):
 
 
 def serve(
-    node: Node, frame: memoryview, version: int, correlation_id: int
+    node: Node, frame: memoryview, context: RequestContext
 ) -> Reply | ProduceResponse | Parked[ProduceResponse] | None:
     """Carry the request out; None if it is left alone.
 
     Raises:
         CloseConnection: it failed, and the client awaits no answer.
     """
+    version = context.api_version
     try:
         parsed = _parse_flexible(frame, version) if version >= _FLEXIBLE_FROM else _parse(frame)
     except UNREADABLE:
@@ -76,7 +77,9 @@ def serve(
     body = (
         _flexible_body(appends, version) if version >= _FLEXIBLE_FROM else _body(appends, version)
     )
-    return Reply([_LENGTH_AND_CORRELATION.pack(INT32.size + len(body), correlation_id) + body])
+    return Reply(
+        [_LENGTH_AND_CORRELATION.pack(INT32.size + len(body), context.correlation_id) + body]
+    )
 
 
 def _parse(frame: memoryview) -> ParsedProduce:

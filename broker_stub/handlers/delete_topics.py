@@ -2,12 +2,14 @@
 
 Answers when the deletion is in the metadata log: the topic is gone for everybody then, and
 fetches that waited for it have been told; its files follow in the background. By name up to
-version 5, by name or id in 6. A topic twice in one request: INVALID_REQUEST for it, and it stays.
+version 5, by name or id in 6. A topic twice in one request: INVALID_REQUEST for it, once, whether
+there is one or not; and it stays.
 With `delete.topic.enable` off: TOPIC_DELETION_DISABLED.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._errors import message_of
@@ -41,15 +43,16 @@ def handle(
         raise TopicDeletionDisabledError()
     results: list[DeletableTopicResult] = []
     found: dict[Uuid, DeletableTopicResult] = {}
-    for topic in _asked(request):
-        result = _look_up(node, topic)
-        if result.error_code:
-            results.append(result)
-        elif result.topic_id in found:
-            twice = InvalidRequestError(f"the topic {result.name!r} is in the request twice")
+    twice = InvalidRequestError("the topic is in the request twice")
+    for (name, topic_id), count in _counted(request).items():
+        result = _look_up(node, DeleteTopicState(name=name, topic_id=topic_id))
+        if not result.error_code and result.topic_id in found:
             _fail(found[result.topic_id], twice)
-        else:
-            results.append(result)
+            continue
+        if count > 1:
+            _fail(result, twice)
+        results.append(result)
+        if not result.error_code:
             found[result.topic_id] = result
     doomed = [result for result in found.values() if not result.error_code]
     parked: Parked[DeleteTopicsResponse] = Parked()
@@ -72,6 +75,11 @@ def refuse(request: DeleteTopicsRequest, error: BrokerResponseError) -> DeleteTo
 def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     """The topics of either form of the request."""
     return request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+
+
+def _counted(request: DeleteTopicsRequest) -> Counter[tuple[str | None, Uuid]]:
+    """How often the request names each, in its order."""
+    return Counter((topic.name, topic.topic_id) for topic in _asked(request))
 
 
 def _look_up(node: Node, topic: DeleteTopicState) -> DeletableTopicResult:

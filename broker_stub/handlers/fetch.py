@@ -4,12 +4,14 @@ Whole batches as file ranges: the one that holds the offset first, and the first
 even if it is larger than every limit. Waits for `min_bytes` or `max_wait_ms`; an append wakes
 it, and so does the end of its topic. An error is answered at once. Readers of committed records
 stop at the last stable offset, and are told which transactions to skip. Sessions: KIP-227, see
-`replica/fetch_sessions.py`. From version 13 on topics are named by id. Not served: fetches of
-followers (there are none), so 18 and its high watermark are not either.
+`replica/fetch_sessions.py`. From version 13 on topics are named by id, and from 16 on clients that
+are wrong about a leader are told who it is. Not served: fetches of followers (there are none), so
+18 and its high watermark are not either.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker_stub.replica.fetch_sessions import FetchTarget
@@ -27,6 +29,8 @@ from pyclient.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -34,13 +38,14 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 BY_ID_FROM: Final = 13
+_LEADERS_FROM: Final = 16
 
 
 def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Parked[FetchResponse]:
     """Read, or wait until there is something to read."""
-    return fetch(node, _terms(request, context.api_version), _response)
+    return fetch(node, _terms(request, context.api_version), partial(respond, node, context))
 
 
 def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
@@ -87,8 +92,18 @@ def _terms(request: FetchRequest, version: int) -> FetchTerms:
     )
 
 
-def _response(session_id: int, topics: ReadTopics) -> FetchResponse:
-    return FetchResponse(
+def names_leader(version: int, topics: ReadTopics) -> bool:
+    """Whether the client has to be told who leads a partition."""
+    return version >= _LEADERS_FROM and any(
+        read.leader is not None for reads in topics.values() for read in reads
+    )
+
+
+def respond(
+    node: Node, context: RequestContext, session_id: int, topics: ReadTopics
+) -> FetchResponse:
+    """The response of what was read."""
+    response = FetchResponse(
         session_id=session_id,
         responses=[
             FetchableTopicResponse(
@@ -97,6 +112,30 @@ def _response(session_id: int, topics: ReadTopics) -> FetchResponse:
             for (topic_id, name), reads in topics.items()
         ],
     )
+    if names_leader(context.api_version, topics):
+        _name_leaders(node, context, response, topics)
+    return response
+
+
+def _name_leaders(
+    node: Node, context: RequestContext, response: FetchResponse, topics: ReadTopics
+) -> None:
+    leaders = set()
+    for topic, reads in zip(response.responses, topics.values(), strict=True):
+        for data, read in zip(topic.partitions, reads, strict=True):
+            if read.leader is not None:
+                leader_id, leader_epoch = read.leader
+                leaders.add(leader_id)
+                data.current_leader = LeaderIdAndEpoch(
+                    leader_id=leader_id, leader_epoch=leader_epoch
+                )
+    response.node_endpoints = [
+        NodeEndpoint(
+            node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
+        )
+        for broker, endpoint in node.brokers(context.connection.listener)
+        if broker.broker_id in leaders
+    ]
 
 
 def _data(read: PartitionRead) -> PartitionData:

@@ -4,16 +4,22 @@ Which offset belongs to a timestamp: -1 the end (the high watermark, or the last
 for readers of committed records), -2 the start, -3 the record with the largest timestamp (7+),
 -4 the start of what is on this broker (8+: the start, as nothing is tiered), -5 the end of what
 is tiered (9+: none); other negative ones, and those of later versions: UNSUPPORTED_VERSION. Any
-other timestamp: the first record at or after it, -1 if there is none.
+other timestamp: the first record at or after it, -1 if there is none. A partition twice:
+INVALID_REQUEST, each time.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from broker_stub.replica.partition import Partition
 from broker_stub.request import RequestContext
-from pyclient.error_codes import BrokerResponseError, UnsupportedVersionError
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidRequestError,
+    UnsupportedVersionError,
+)
 from pyclient.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -36,8 +42,14 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
     committed_only = request.isolation_level == _READ_COMMITTED
     special = {one for one, version in _SINCE.items() if version <= context.api_version}
 
+    times = Counter(
+        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+    )
+
     def look_up(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
+            if times[topic, asked.partition_index] > 1:
+                raise InvalidRequestError("the partition is in the request twice")
             if asked.timestamp < 0 and asked.timestamp not in special:
                 raise UnsupportedVersionError()
             partition = node.replicas.partition(topic, asked.partition_index)

@@ -87,6 +87,8 @@ def plan_change(
         UnknownTopicOrPartitionError: as their names say.
     """
     resource_type, resource_name, _ = change
+    if resource_type == TOPIC_RESOURCE and not resource_name:
+        raise InvalidRequestError("the defaults of topics are changed by the broker's options")
     check_resource(resource_type, resource_name, image, node_id)
     current = image.config(resource_type, resource_name)
     wanted = change.wanted(_view(resource_type, current, config))

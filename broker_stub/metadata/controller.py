@@ -33,6 +33,7 @@ from pyclient.error_codes import (
     BrokerResponseError,
     InvalidTopicError,
     KafkaStorageError,
+    UnknownServerError,
     UnknownTopicIdError,
 )
 from pyclient.protocol.messages.metadata_records import (
@@ -274,14 +275,18 @@ class Controller:
             if self._failure is not None:
                 change.done(self._failure)
                 continue
-            records = change.decide()
-            if not records:
-                change.done(None)
-                continue
             try:
-                logged = self._log.append([*self._unwritten, *records])
+                records = change.decide()
+                logged = self._log.append([*self._unwritten, *records]) if records else []
             except BrokerResponseError as error:
                 change.done(error)
+                continue
+            except Exception as error:  # noqa: BLE001  logged, and answered as an error
+                diagnostics.exception("a change of metadata failed")
+                change.done(UnknownServerError(repr(error)))
+                continue
+            if not records:
+                change.done(None)
                 continue
             logged = logged[len(self._unwritten) :]  # the others are applied
             self._unwritten = []
@@ -297,12 +302,21 @@ class Controller:
                 # what is there.
                 diagnostics.warn("the metadata log can't be synced: %s", error)
                 self._failure = KafkaStorageError(f"the metadata log can't be synced: {error}")
+                outcome: BrokerResponseError | None = self._failure
             else:
-                self._apply(logged)
-            change.done(self._failure)
+                outcome = self._try_to_apply(logged)
+            change.done(outcome)
             self._next()
 
         self._background.submit(self._log.sync, synced)
+
+    def _try_to_apply(self, logged: Sequence[LoggedRecord]) -> BrokerResponseError | None:
+        try:
+            self._apply(logged)
+        except Exception as error:  # noqa: BLE001  logged; who waits for the change is told
+            diagnostics.exception("a change of metadata could not be carried out")
+            return UnknownServerError(repr(error))
+        return None
 
     def _apply(self, logged: Sequence[LoggedRecord]) -> None:
         for offset, record in logged:

@@ -122,7 +122,7 @@ def plan_topic(
     Raises:
         InvalidTopicError, TopicExistsError, InvalidPartitionsError,
         InvalidReplicationFactorError, InvalidReplicaAssignmentError, InvalidRequestError,
-        InvalidConfigurationError: as their names say.
+        InvalidConfigurationError, PolicyViolationError: as their names say.
     """
     check_name(topic.name)
     if topic.name == CLUSTER_METADATA:
@@ -183,6 +183,7 @@ def _placed(
         partitions = config["num.partitions"]
     if partitions < 1:
         raise InvalidPartitionsError(f"a topic can't have {partitions} partitions")
+    check_new_partitions(partitions)
     factor = topic.replication_factor
     if factor == _DEFAULT:
         factor = config["default.replication.factor"]

@@ -14,6 +14,8 @@ from broker_stub.replica.fetch_sessions import FetchKey, FetchPlan, FetchTarget
 from broker_stub.request import Parked
 from pyclient.error_codes import (
     BrokerResponseError,
+    FencedLeaderEpochError,
+    NotLeaderOrFollowerError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 READ_COMMITTED: Final = 1  # the isolation level
+_WRONG_ABOUT_LEADER: Final = (NotLeaderOrFollowerError.code, FencedLeaderEpochError.code)
 
 # A file range keeps its file open until it is sent, and costs a system call of its own then:
 # small ones are read at once instead. Either way an answer holds so much at most, and what does
@@ -60,6 +63,7 @@ class PartitionRead:
         "high_watermark",
         "index",
         "last_stable_offset",
+        "leader",
         "log_start_offset",
         "records",
     )
@@ -73,6 +77,8 @@ class PartitionRead:
         self.aborted: list[tuple[int, int]] | None = None
         """Producer id and first offset of transactions to skip; None if nobody asked."""
         self.records: FileSlice | bytes | None = None
+        self.leader: tuple[int, int] | None = None
+        """Who leads, in which epoch, where the client was wrong about that."""
 
     @property
     def nbytes(self) -> int:
@@ -139,7 +145,15 @@ class _Read:
 class _Fetch(Generic[Answer]):
     """One request: reads its partitions, at once and again when it is woken."""
 
-    __slots__ = ("_committed_only", "_encode", "_max_bytes", "_node", "_plan", "min_bytes")
+    __slots__ = (
+        "_by_id",
+        "_committed_only",
+        "_encode",
+        "_max_bytes",
+        "_node",
+        "_plan",
+        "min_bytes",
+    )
 
     def __init__(
         self,
@@ -151,6 +165,7 @@ class _Fetch(Generic[Answer]):
         self._node = node
         self._plan = plan
         self._encode = encode
+        self._by_id = terms.by_id
         self._committed_only = terms.committed_only
         self.min_bytes = terms.min_bytes
         self._max_bytes = min(terms.max_bytes, node.config["fetch.max.bytes"])
@@ -159,12 +174,16 @@ class _Fetch(Generic[Answer]):
         """Read every partition, or only some, within the limits."""
         read = _Read()
         for target in self._plan.targets if targets is None else targets:
+            partition: Partition | None = None
             try:
                 partition = self._partition(target)
+                partition.check_leader(target.current_leader_epoch)
                 read.partitions.append(partition)
                 data = self._read_partition(partition, target, read)
             except BrokerResponseError as error:
                 data = PartitionRead(target.key[2], error.code)
+                if partition is not None and error.code in _WRONG_ABOUT_LEADER:
+                    data.leader = partition.leader, partition.leader_epoch
                 read.final = True
             read.data.append((target, data))
             read.nbytes += data.nbytes
@@ -172,17 +191,15 @@ class _Fetch(Generic[Answer]):
 
     def _partition(self, target: FetchTarget) -> Partition:
         topic_id, name, index = target.key
-        if name:
-            topic = self._node.image.topic(name)
-            if topic is None:
-                raise UnknownTopicOrPartitionError()
-        else:
+        if self._by_id:
             topic = self._node.image.topic_by_id(topic_id)
             if topic is None:
                 raise UnknownTopicIdError()
-        partition = self._node.replicas.partition_of(topic, index)
-        partition.check_leader(target.current_leader_epoch)
-        return partition
+        else:
+            topic = self._node.image.topic(name)
+            if topic is None:
+                raise UnknownTopicOrPartitionError()
+        return self._node.replicas.partition_of(topic, index)
 
     def _read_partition(
         self, partition: Partition, target: FetchTarget, before: _Read

@@ -219,6 +219,7 @@ def test_a_null_value_is_refused_by_alter_configs_too(harness):
     [
         (TOPIC, "missing", UnknownTopicOrPartitionError),
         (TOPIC, "bad name", InvalidTopicError),
+        (TOPIC, "", InvalidRequestError),
         (BROKER, "7", InvalidRequestError),
         (BROKER, "one", InvalidRequestError),
         (8, "1", InvalidRequestError),

@@ -78,3 +78,8 @@ def test_deletion_can_be_disabled(tmp_path):
     (result,) = harness.ask(DeleteTopicsRequest(topic_names=["orders"]), 5).responses
     assert result.error_code == TopicDeletionDisabledError.code
     assert harness.node.image.topic("orders") is not None
+
+
+def test_a_topic_that_is_not_there_stands_twice_like_any_other(harness):
+    (result,) = harness.ask(DeleteTopicsRequest(topic_names=["missing", "missing"]), 5).responses
+    assert (result.name, result.error_code) == ("missing", InvalidRequestError.code)

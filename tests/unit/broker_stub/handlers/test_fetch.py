@@ -8,6 +8,7 @@ import pytest
 
 from broker_stub.log.file_slice import FileSlice
 from broker_stub.replica.partition import Partition
+from broker_stub.testing.request_log import RequestLog
 from pyclient.error_codes import (
     FencedLeaderEpochError,
     OffsetOutOfRangeError,
@@ -24,7 +25,7 @@ from pyclient.protocol.messages.fetch import (
 )
 from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.records.batch import iter_batches
-from tests.support.node_harness import NodeHarness, batch, produce_request
+from tests.support.node_harness import HOST, PORT, NodeHarness, batch, produce_request
 
 BY_NAME, BY_ID = 12, 17
 
@@ -259,6 +260,32 @@ def test_a_client_with_an_old_leader_epoch_is_fenced(harness):
     harness.node.replicas.partition("orders", 0).leader_epoch = 3
     response = harness.ask(fetch_request(0, leader_epoch=2), BY_NAME)
     assert first_partition(response).error_code == FencedLeaderEpochError.code
+
+
+@pytest.mark.parametrize("is_watched", [False, True])  # then by the codec
+@pytest.mark.parametrize("version", [15, 16, 17])
+def test_a_client_that_is_wrong_about_the_leader_is_told_who_it_is(harness, version, is_watched):
+    topic_id = harness.create_topic("orders")
+    harness.node.replicas.partition("orders", 0).leader_epoch = 3
+    if is_watched:
+        harness.node.dispatcher.interceptors.append(RequestLog())
+    response = harness.ask(fetch_request(0, topic_id=topic_id, leader_epoch=2), version)
+    data = first_partition(response)
+    assert data.error_code == FencedLeaderEpochError.code
+    if version < 16:
+        assert (data.current_leader.leader_id, response.node_endpoints) == (-1, [])
+        return
+    assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (1, 3)
+    (endpoint,) = response.node_endpoints
+    assert (endpoint.node_id, endpoint.host, endpoint.port) == (1, HOST, PORT)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(BY_NAME, UnknownTopicOrPartitionError), (BY_ID, UnknownTopicIdError)]
+)
+def test_a_topic_without_a_name_is_unknown_in_the_words_of_the_version(harness, version, error):
+    response = harness.ask(fetch_request(0, topic="", topic_id=ZERO_UUID), version)
+    assert first_partition(response).error_code == error.code
 
 
 @pytest.mark.parametrize(("level", "listed"), [(0, None), (1, [])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyclient.error_codes import (
+    InvalidRequestError,
     UnknownLeaderEpochError,
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
@@ -99,3 +100,14 @@ def test_an_unknown_leader_epoch_is_told_so(orders):
 def test_the_leader_epoch_of_a_found_record_comes_with_it(orders):
     assert look_up(orders, 1000).leader_epoch == 0
     assert look_up(orders, EARLIEST).leader_epoch == 0
+
+
+def test_a_partition_that_stands_twice_in_a_request_is_refused_and_the_others_are_not(orders):
+    orders.create_topic("payments")
+    once, twice = (
+        ListOffsetsTopic(name=name, partitions=[ListOffsetsPartition(timestamp=LATEST)])
+        for name in ("payments", "orders")
+    )
+    request = ListOffsetsRequest(replica_id=-1, topics=[once, twice, twice])
+    found = [topic.partitions[0].error_code for topic in orders.ask(request, 10).topics]
+    assert found == [0, InvalidRequestError.code, InvalidRequestError.code]
