@@ -23,6 +23,7 @@ from pyclient.version import __version__
 _DEFAULT_PORT = 9092
 _FILES_WANTED = 1 << 16  # where the system has no bound of its own
 _STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_CHECK_SECONDS = 10
 
 _DESCRIPTION = """\
 A one-node Kafka broker: real storage in Kafka's own format, any Kafka client.
@@ -41,7 +42,7 @@ examples (`broker-stub` and `python -m broker_stub` are the same):
       --config advertised.listeners=PLAINTEXT://kafka.test:9092
                                        one for other machines, too
 
-Options have Kafka's names and meanings: --list-options shows those with an effect here.
+Options have Kafka's names and meanings: --list-options shows those that are looked at.
 Apache Kafka's others are accepted and named in a warning; an unknown one is an error.
 What of Kafka this broker leaves out is in SKIPPED.md, in the package's folder.
 """
@@ -67,7 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KafkaError, OSError) as error:
         print(f"broker_stub: {_reason(error)}", file=sys.stderr)
         return 1
-    exit_code = 0
     try:
         _print(f"broker_stub listening on {', '.join(broker.listeners.values())}")
     except OSError as error:
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"broker_stub: cannot say that it serves: {_reason(error)}", file=sys.stderr)
         exit_code = 1
     else:
-        signal.sigwait(stop_signals)
+        exit_code = _wait(broker, stop_signals)
     # A second one, while the broker stops, ends it the hard way.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
     try:
@@ -84,6 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"broker_stub: {_reason(error)}; the next start recovers", file=sys.stderr)
         exit_code = 1
     return exit_code
+
+
+def _wait(broker: Broker, stop_signals: set[signal.Signals]) -> int:
+    """Until it is told to stop; should it ever end by itself, that is a failure."""
+    while signal.sigtimedwait(stop_signals, _CHECK_SECONDS) is None:
+        if not broker.running:
+            print("broker_stub: it has ended by itself; the log says why", file=sys.stderr)
+            return 1
+    return 0
 
 
 def _print(text: str) -> None:

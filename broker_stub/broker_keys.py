@@ -287,5 +287,5 @@ BROKER_ROWS: Final = (
     *_LOG_DEFAULT_ROWS,
 )
 BROKER_DEFINITION: Final = ConfigDefinition(
-    "broker", BROKER_ROWS, listing="broker-stub --list-options"
+    "broker", BROKER_ROWS, listing="broker-stub --list-options", dotted_only=True
 )

@@ -58,6 +58,11 @@ class BrokerConfig:
         """Whether the broker was started with a value, be it the default."""
         return self._config.is_explicit(name)
 
+    @property
+    def listeners_with_options(self) -> list[str]:
+        """The names that `listener.name.NAME.` options were given for."""
+        return list(self._for_listener)
+
     def tls_options(self, listener: str) -> dict[str, Any]:
         """The `ssl.` options of a listener: its own go before those of all."""
         own = self._for_listener.get(listener.lower())

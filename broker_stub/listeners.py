@@ -70,6 +70,7 @@ def configured_listeners(
     served = _with_protocols(served, config[_PROTOCOL_MAP])
     advertised = {one.name: (one.host, one.port) for one in _advertised(config)}
     _check_advertised(advertised, listeners, config)
+    _check_own_options(listeners, config)
     made = [one._replace(advertised=advertised.get(one.name)) for one in served]
     for one in made:
         if one.endpoint.host in _EVERYWHERE:
@@ -150,6 +151,17 @@ def _check_advertised(
     for name, (host, port) in advertised.items():
         if not host:
             raise _refused(_ADVERTISED, f"{name}://{host}:{port}", "it needs a host")
+
+
+def _check_own_options(listeners: Sequence[Listener], config: BrokerConfig) -> None:
+    names = sorted(one.name.lower() for one in listeners)
+    for name in config.listeners_with_options:
+        if name not in names:
+            raise KafkaConfigurationError(
+                f"broker options of 'listener.name.{name}' are nobody's: the listeners are"
+                f" {', '.join(names)}, in lower case here",
+                key=f"listener.name.{name}",
+            )
 
 
 def _refused(option: str, value: object, reason: str) -> KafkaConfigurationError:

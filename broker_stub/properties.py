@@ -1,7 +1,7 @@
 """Files in the style of Kafka's `server.properties`: one `key=value` a line.
 
-A colon will do as well; a backslash at the end joins the next line, and anywhere else takes the
-meaning from the character behind it.
+A colon or a space will do as well; a backslash at the end joins the next line, and anywhere else
+takes the meaning from the character behind it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from pyclient.errors import KafkaConfigurationError
 
 _SEPARATOR: Final = re.compile(r"\s*(?<!\\)[=:]\s*")
+_SEPARATOR_IN_FILES: Final = re.compile(rf"{_SEPARATOR.pattern}|(?<!\\)\s+")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -32,20 +33,20 @@ def read_properties(path: Path) -> dict[str, str]:
     options: dict[str, str] = {}
     for number, line in _logical_lines(text):
         try:
-            key, value = parse_property(line)
+            key, value = parse_property(line, _SEPARATOR_IN_FILES)
         except ValueError as error:
             raise KafkaConfigurationError(f"{path}, line {number}: {error}") from None
         options[key] = value
     return options
 
 
-def parse_property(line: str) -> tuple[str, str]:
+def parse_property(line: str, separator: re.Pattern[str] = _SEPARATOR) -> tuple[str, str]:
     """Split `key=value`.
 
     Raises:
         ValueError: there is no key or no separator.
     """
-    found = _SEPARATOR.search(line)
+    found = separator.search(line)
     key = "" if found is None else line[: found.start()].strip()
     if found is None or not key:
         raise ValueError(f"{line!r} is not of the form key=value")

@@ -35,6 +35,8 @@ _ACCEPT_TURN: Final = 64
 _BACKLOG: Final = 1024
 # Out of descriptors: accepting again at once would only fail again.
 _ACCEPT_PAUSE_MS: Final = 100
+# How a client of IPv4 looks on a socket of both families.
+_MAPPED_IPV4: Final = "::ffff:"
 # No selector waits for years, as an option may ask; nothing is due then, so it waits again.
 _SELECT_MAX_MS: Final = 3_600_000
 # Silent connections are not looked for more often than this.
@@ -255,7 +257,7 @@ class Server:
             # that, as it receives, is made to move the next of it through the loopback device.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         self._connection_count += 1
-        host, port = address[:2]
+        host, port = address[0].removeprefix(_MAPPED_IPV4), address[1]
         context = ConnectionContext(f"{host}:{port}-{self._connection_count}", host, listener)
         connection = self._connection(sock, context)
         if connection is None:
@@ -308,9 +310,13 @@ class Server:
 
 def _listening_socket(listener: Listener) -> socket.socket:
     host, port = listener.host, listener.port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Every address means those of both families, where the system can do that.
+    is_dual = not host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if is_dual or ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
+        if is_dual:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         # Without it a restart on the same port waits for the old connections to time out.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))

@@ -104,6 +104,7 @@ class ReplicaManager:
         """
         names = {topic.name for topic in removed}
         ids = {topic.topic_id for topic in removed}
+        undecided = []
         for (name, index), log in list(self._logs.logs().items()):
             if name == CLUSTER_METADATA:
                 continue
@@ -116,12 +117,20 @@ class ReplicaManager:
                 and (is_unnamed or log.topic_id == topic.topic_id)
             ):
                 self.partition_of(topic, index)
+                if log.producer_state.open_transactions:
+                    undecided.append(f"{name}-{index}")
             elif log.topic_id in ids:
                 diagnostics.warn("%s-%d belongs to a deleted topic: removed", name, index)
                 self._logs.delete(name, index)
             else:
                 folder = self._logs.set_aside(name, index)
                 diagnostics.warn("%s-%d belongs to no topic: it is in %s now", name, index, folder)
+        if undecided:
+            diagnostics.warn(
+                "transactions are open that nobody can end here, and readers of committed records"
+                " stop before them: %s",
+                ", ".join(sorted(undecided)),
+            )
 
     def _make(self, topic: TopicImage, index: int) -> Partition:
         image = topic.partitions.get(index)

@@ -122,6 +122,7 @@ class ConfigDefinition:
         elsewhere: Mapping[str, str] = MappingProxyType({}),
         *,
         listing: str = "docs/configuration.md",
+        dotted_only: bool = False,
     ) -> None:
         """Make the tables.
 
@@ -131,9 +132,11 @@ class ConfigDefinition:
             refused: those of peers that are not supported.
             elsewhere: options by the names that librdkafka has for them, to suggest ours.
             listing: where people find all of them.
+            dotted_only: suggest no other spelling, whatever was given.
         """
         self.owner = owner
         self.listing = listing
+        self.dotted_only = dotted_only
         self.elsewhere = elsewhere
         self.keys: dict[str, ConfigKey] = {}
         self.refused: dict[str, RefusedKey] = {}
@@ -170,13 +173,7 @@ class ConfigDefinition:
             if key is None:
                 self._refuse(option, value)
                 continue
-            if key.name in spelt:
-                raise KafkaConfigurationError(
-                    f"{self.owner} got {spelt[key.name]!r} and {option!r}, which are the same"
-                    " option: give one of them",
-                    key=key.name,
-                )
-            spelt[key.name] = option
+            before = values[key.name]
             try:
                 values[key.name] = key.convert(value)
             except ValueError as error:
@@ -186,6 +183,13 @@ class ConfigDefinition:
                     key=key.name,
                     value=shown,
                 ) from None
+            if key.name in spelt and values[key.name] != before:
+                raise KafkaConfigurationError(
+                    f"{self.owner} got {spelt[key.name]!r} and {option!r}, which are the same"
+                    " option: give one of them",
+                    key=key.name,
+                )
+            spelt[key.name] = option
         return Config(values, frozenset(spelt))
 
     def _refuse(self, option: str, value: object) -> None:
@@ -215,7 +219,8 @@ class ConfigDefinition:
         near = self.nearest(option)
         if near is None:
             return f"; {self.listing} lists all"
-        return f"; did you mean {near if '.' in option else near.replace('.', '_')!r}?"
+        is_dotted = self.dotted_only or "." in option
+        return f"; did you mean {near if is_dotted else near.replace('.', '_')!r}?"
 
 
 def contradiction(config: Config, first: str, second: str, reason: str) -> KafkaConfigurationError:

@@ -51,6 +51,24 @@ def test_clients_are_told_the_address_of_the_listener_they_came_in_on():
                 assert (coordinator.host, coordinator.port) == address
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="the system has no IPv6")
+def test_every_address_is_those_of_both_families():
+    with Broker(config=LISTENERS) as broker:
+        _, external = bound_ports(broker)
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, external), 5).close()
+        with RawClient(external) as client:
+            assert client.ask(ApiVersionsRequest(), 0).error_code == 0
+            (host,) = broker.call(
+                lambda _: {
+                    connection._context.client_host
+                    for connection in broker._running()._server._connections
+                    if connection.sock.getpeername()[1] == client.socket.getsockname()[1]
+                }
+            )
+        assert host == "127.0.0.1"
+
+
 def test_every_listener_keeps_its_port_over_a_restart():
     with Broker(config=LISTENERS) as broker:
         before = bound_ports(broker)

@@ -86,6 +86,15 @@ def failure(*arguments: str | Path) -> str:
     return result.stderr
 
 
+def test_a_broker_that_ends_by_itself_ends_the_process(monkeypatch, capsys):
+    main = import_module("broker_stub.__main__")
+    monkeypatch.setattr(main, "_CHECK_SECONDS", 0)
+    with Broker() as broker:
+        broker.stop()
+        assert main._wait(broker, {signal.SIGUSR1}) == 1
+    assert "ended by itself" in capsys.readouterr().err
+
+
 def test_a_port_in_use_is_told_in_one_line():
     with Broker() as broker:
         told = failure("--port", str(broker.port))

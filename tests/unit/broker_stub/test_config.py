@@ -22,11 +22,15 @@ def test_an_option_is_read_by_kafkas_name_from_text():
 
 def test_the_old_name_of_the_node_id_will_do():
     assert BrokerConfig({"broker.id": 7})["node.id"] == 7
+    assert BrokerConfig({"broker.id": "7", "node.id": "7"})["node.id"] == 7
+    with pytest.raises(KafkaConfigurationError, match="the same option"):
+        BrokerConfig({"broker.id": 7, "node.id": 8})
 
 
-def test_an_unknown_option_is_refused_with_the_nearest_name():
+@pytest.mark.parametrize("misspelt", ["num.partition", "numpartitions", "num_partition"])
+def test_an_unknown_option_is_refused_with_the_nearest_name_as_kafka_spells_it(misspelt):
     with pytest.raises(KafkaConfigurationError, match=r"did you mean 'num\.partitions'\?"):
-        BrokerConfig({"num.partition": 3})
+        BrokerConfig({misspelt: 3})
 
 
 def test_an_unknown_option_that_is_near_to_one_without_an_effect_is_told_both():

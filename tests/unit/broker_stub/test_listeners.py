@@ -131,3 +131,15 @@ def test_an_address_that_means_all_is_not_for_clients(host):
 def test_what_is_advertised_must_be_listened_on_and_have_a_host():
     assert "not among the listeners" in refused(advertised_listeners="OTHER://h:1")
     assert "needs a host" in refused(advertised_listeners="PLAINTEXT://:9092")
+
+
+@pytest.mark.parametrize("name", ["INTERNAL", "typo"])
+def test_options_of_no_listener_are_refused(name):
+    config = {
+        "listeners": "INTERNAL://127.0.0.1:0",
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT",
+    }
+    option = "ssl.client.auth"
+    configured_listeners(BrokerConfig({**config, f"listener.name.internal.{option}": "none"}))
+    with pytest.raises(KafkaConfigurationError, match="the listeners are internal, in lower case"):
+        configured_listeners(BrokerConfig({**config, f"listener.name.{name}.{option}": "none"}))

@@ -36,6 +36,12 @@ def test_a_file_has_comments_blank_lines_and_long_ones(tmp_path):
     assert read_properties(file) == {"a": "2", "long": "x,y,z", "last": "z"}
 
 
+def test_in_a_file_a_space_separates_too_as_in_java(tmp_path):
+    file = tmp_path / "server.properties"
+    file.write_text("a b=c\nd\te f\ng = h\ni j :k\nl\\ m n\n")
+    assert read_properties(file) == {"a": "b=c", "d": "e f", "g": "h", "i": "j :k", "l m": "n"}
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     file = tmp_path / "server.properties"
     file.write_bytes(b"\xef\xbb\xbfa=1\r\nb=2\r\n")

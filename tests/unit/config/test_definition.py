@@ -131,9 +131,10 @@ def test_an_option_like_no_other_is_refused_without_a_guess() -> None:
         DEFINITION.parse({"zzz": 1})
 
 
-def test_an_option_given_in_two_spellings_is_refused_with_both() -> None:
+def test_an_option_with_two_values_in_two_spellings_is_refused_with_both() -> None:
     with pytest.raises(KafkaConfigurationError, match=r"'linger.ms' and 'linger_ms'.*same option"):
-        DEFINITION.parse({"linger.ms": 1, "linger_ms": 1})
+        DEFINITION.parse({"linger.ms": 1, "linger_ms": 2})
+    assert DEFINITION.parse({"linger.ms": 1, "linger_ms": "1"})["linger.ms"] == 1
 
 
 def test_a_refused_option_says_why_and_keeps_its_value_secret() -> None:

@@ -147,3 +147,14 @@ def test_a_time_does_not_lead_past_the_last_stable_offset(orders):
         assert look_up(orders, UNCOMMITTED, timestamp).offset >= 3
         assert look_up(orders, COMMITTED, timestamp).offset == -1
     assert look_up(orders, COMMITTED, 1000).offset == 0
+
+
+def test_transactions_that_nobody_can_end_are_told_of_at_the_start(harness, caplog):
+    harness.create_topic("orders")
+    write(harness, 1, b"a")
+    end(harness, 1, committed=True)
+    harness.restart()
+    assert "transactions are open" not in caplog.text
+    write(harness, 2, b"b")
+    harness.restart()
+    assert "stop before them: orders-0" in caplog.text
