@@ -92,18 +92,23 @@ def _fetch_jars(folder: Path) -> None:
 
 
 def run_tool(main_class: str, arguments: Iterable[str], timeout: float = 120) -> str:
-    """Run one of Apache Kafka's command-line tools, such as `kafka.tools.StorageTool`."""
+    """Run one of Apache Kafka's command-line tools, such as `kafka.tools.StorageTool`.
+
+    All that it printed: tools that end well tell of trouble on standard error, too.
+    """
+    done = run_program(main_class, arguments, timeout)
+    return done.stdout + done.stderr
+
+
+def run_program(
+    main_class: str, arguments: Iterable[str], timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """The same, with its two outputs apart."""
     command = ["java", "-Xmx512m", "-cp", f"{jars()}/*", main_class, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     if done.returncode != 0:
         raise AssertionError(f"{main_class} failed:\n{done.stdout}\n{done.stderr}")
-    return done.stdout
-
-
-def dump_log(segment: Path) -> str:
-    """Apache Kafka's own reading of a segment: deep iteration over its records."""
-    arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
-    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments)
+    return done
 
 
 class ApacheKafka:
