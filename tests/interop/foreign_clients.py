@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import NamedTuple, Protocol
 
 from pyclient.types import TopicPartition
@@ -22,12 +22,18 @@ class Record(NamedTuple):
     timestamp_ms: int
 
 
+def by_partition(records: Iterable[Record], partitions: int) -> dict[int, list[Record]]:
+    """The records of each partition, in their order."""
+    found: dict[int, list[Record]] = {index: [] for index in range(partitions)}
+    for one in records:
+        found[one.partition].append(one)
+    return found
+
+
 class ForeignClient(Protocol):
     """What every client can do."""
 
     name: str
-    lacks: frozenset[str]
-    """Codecs whose library the client does not find here."""
 
     def produce(
         self,
@@ -49,12 +55,16 @@ class ForeignClient(Protocol):
     def offset_at(self, bootstrap: str, partition: TopicPartition, timestamp_ms: int) -> int:
         """The first offset at or after a time; -1 if there is none."""
 
+    def read_since(
+        self, bootstrap: str, partition: TopicPartition, timestamp_ms: int, count: int
+    ) -> list[Record]:
+        """Look up a time, seek to what was found, and read so many records from there on."""
+
 
 class KafkaPython:
     """kafka-python."""
 
     name = "kafka-python"
-    lacks = frozenset() if find_spec("snappy") else frozenset({"snappy"})
 
     def __init__(self, **security):
         """`security`: further options, for all it does."""
@@ -102,36 +112,40 @@ class KafkaPython:
     def consume(self, bootstrap, topic, partitions, count):
         from kafka import TopicPartition as Theirs
 
-        consumer = self._consumer(bootstrap)
-        try:
+        with closing(self._consumer(bootstrap)) as consumer:
             consumer.assign([Theirs(topic, index) for index in range(partitions)])
-            found: dict[int, list[Record]] = {index: [] for index in range(partitions)}
-            for _, one in zip(range(count), consumer, strict=False):
-                headers = tuple((key, value) for key, value in one.headers)
-                found[one.partition].append(
-                    Record(one.partition, one.key, one.value, headers, one.timestamp)
-                )
-            return found
-        finally:
-            consumer.close()
+            return by_partition(self._read(consumer, count), partitions)
 
     def offset_at(self, bootstrap, partition, timestamp_ms):
+        with closing(self._consumer(bootstrap)) as consumer:
+            return self._look_up(consumer, partition, timestamp_ms)
+
+    def read_since(self, bootstrap, partition, timestamp_ms, count):
         from kafka import TopicPartition as Theirs
 
-        consumer = self._consumer(bootstrap)
-        try:
-            theirs = Theirs(*partition)
-            found = consumer.offsets_for_times({theirs: timestamp_ms})[theirs]
-            return -1 if found is None else found.offset
-        finally:
-            consumer.close()
+        with closing(self._consumer(bootstrap)) as consumer:
+            consumer.assign([Theirs(*partition)])
+            consumer.seek(Theirs(*partition), self._look_up(consumer, partition, timestamp_ms))
+            return self._read(consumer, count)
+
+    def _look_up(self, consumer, partition, timestamp_ms):
+        from kafka import TopicPartition as Theirs
+
+        theirs = Theirs(*partition)
+        found = consumer.offsets_for_times({theirs: timestamp_ms})[theirs]
+        return -1 if found is None else found.offset
+
+    def _read(self, consumer, count):
+        return [
+            Record(one.partition, one.key, one.value, tuple(one.headers), one.timestamp)
+            for _, one in zip(range(count), consumer, strict=False)
+        ]
 
 
 class Confluent:
     """confluent-kafka, which is librdkafka."""
 
     name = "confluent-kafka"
-    lacks: frozenset[str] = frozenset()
 
     def __init__(self, **security):
         """`security`: further options, for all it does."""
@@ -190,45 +204,42 @@ class Confluent:
         from confluent_kafka import OFFSET_BEGINNING
         from confluent_kafka import TopicPartition as Theirs
 
-        consumer = self._consumer(bootstrap)
-        try:
+        with closing(self._consumer(bootstrap)) as consumer:
             consumer.assign([Theirs(topic, index, OFFSET_BEGINNING) for index in range(partitions)])
-            found: dict[int, list[Record]] = {index: [] for index in range(partitions)}
-            while sum(map(len, found.values())) < count:
-                one = consumer.poll(TIMEOUT_SECONDS)
-                assert one is not None, "nothing came"
-                assert one.error() is None, one.error()
-                found[one.partition()].append(
-                    Record(
-                        one.partition(),
-                        one.key(),
-                        one.value(),
-                        tuple(one.headers() or ()),
-                        one.timestamp()[1],
-                    )
-                )
-            return found
-        finally:
-            consumer.close()
+            return by_partition(self._read(consumer, count), partitions)
 
     def offset_at(self, bootstrap, partition, timestamp_ms):
+        with closing(self._consumer(bootstrap)) as consumer:
+            return max(self._look_up(consumer, partition, timestamp_ms).offset, -1)
+
+    def read_since(self, bootstrap, partition, timestamp_ms, count):
+        with closing(self._consumer(bootstrap)) as consumer:
+            consumer.assign([self._look_up(consumer, partition, timestamp_ms)])
+            return self._read(consumer, count)
+
+    def _look_up(self, consumer, partition, timestamp_ms):
         from confluent_kafka import TopicPartition as Theirs
 
-        consumer = self._consumer(bootstrap)
-        try:
-            (found,) = consumer.offsets_for_times(
-                [Theirs(*partition, timestamp_ms)], TIMEOUT_SECONDS
-            )
-            return max(found.offset, -1)
-        finally:
-            consumer.close()
+        asked = Theirs(*partition, timestamp_ms)
+        (found,) = consumer.offsets_for_times([asked], TIMEOUT_SECONDS)
+        return found
+
+    def _read(self, consumer, count):
+        found = []
+        while len(found) < count:
+            one = consumer.poll(TIMEOUT_SECONDS)
+            assert one is not None, "nothing came"
+            assert one.error() is None, one.error()
+            headers = tuple(one.headers() or ())
+            timestamp = one.timestamp()[1]
+            found.append(Record(one.partition(), one.key(), one.value(), headers, timestamp))
+        return found
 
 
 class Aiokafka:
     """aiokafka."""
 
     name = "aiokafka"
-    lacks: frozenset[str] = frozenset()
 
     def __init__(self, **security):
         """`security`: further options, for all it does."""
@@ -270,25 +281,36 @@ class Aiokafka:
     def consume(self, bootstrap, topic, partitions, count):
         async def read(consumer, theirs):
             consumer.assign([theirs(topic, index) for index in range(partitions)])
-            found: dict[int, list[Record]] = {index: [] for index in range(partitions)}
-            for _ in range(count):
-                one = await consumer.getone()
-                found[one.partition].append(
-                    Record(one.partition, one.key, one.value, tuple(one.headers), one.timestamp)
-                )
-            return found
+            return by_partition(await self._read(consumer, count), partitions)
 
         return self._with_consumer(bootstrap, read)
 
     def offset_at(self, bootstrap, partition, timestamp_ms):
         async def look_up(consumer, theirs):
-            consumer.assign([theirs(*partition)])
-            found = (await consumer.offsets_for_times({theirs(*partition): timestamp_ms}))[
-                theirs(*partition)
-            ]
-            return -1 if found is None else found.offset
+            return await self._look_up(consumer, theirs(*partition), timestamp_ms)
 
         return self._with_consumer(bootstrap, look_up)
+
+    def read_since(self, bootstrap, partition, timestamp_ms, count):
+        async def read(consumer, theirs):
+            offset = await self._look_up(consumer, theirs(*partition), timestamp_ms)
+            consumer.seek(theirs(*partition), offset)
+            return await self._read(consumer, count)
+
+        return self._with_consumer(bootstrap, read)
+
+    async def _look_up(self, consumer, theirs, timestamp_ms):
+        consumer.assign([theirs])
+        found = (await consumer.offsets_for_times({theirs: timestamp_ms}))[theirs]
+        return -1 if found is None else found.offset
+
+    async def _read(self, consumer, count):
+        found = []
+        for _ in range(count):
+            one = await consumer.getone()
+            headers = tuple(one.headers)
+            found.append(Record(one.partition, one.key, one.value, headers, one.timestamp))
+        return found
 
     def _with_consumer(self, bootstrap, use):
         from aiokafka import AIOKafkaConsumer
