@@ -1,9 +1,10 @@
-"""Partitions, records and configurations changed by the admin clients of others."""
+"""Partitions, records and configurations changed by the admin clients of others, likewise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, TopicCollection
@@ -26,7 +27,8 @@ from kafka import admin as kafka_python_admin
 from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.errors import InvalidPartitionsError, OffsetOutOfRangeError, SecurityDisabledError
 
-from broker_stub import Broker
+from tests.support.broker_load import create_topic
+from tests.support.server_process import ServerProcess
 
 TIMEOUT_SECONDS = 30
 OFFSET_OUT_OF_RANGE, INVALID_PARTITIONS, INVALID_CONFIG, INVALID_REPLICA_ASSIGNMENT = 1, 37, 40, 39
@@ -36,29 +38,34 @@ _numbers = count()
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
-        yield running
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")
-def confluent(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+def bootstrap(folder: Path) -> Iterator[str]:
+    with ServerProcess("--data-dir", folder) as running:
+        yield running.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
-def kafka_python(broker: Broker) -> Iterator[KafkaAdminClient]:
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+def confluent(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+@pytest.fixture(scope="module")
+def kafka_python(bootstrap: str) -> Iterator[KafkaAdminClient]:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     yield admin
     admin.close()
 
 
 @pytest.fixture
-def topic(broker: Broker) -> str:
+def topic(bootstrap: str) -> str:
     """A topic of two partitions, with ten records in the first."""
     name = f"topic-{next(_numbers)}"
-    broker.create_topic(name, partitions=2)
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    create_topic(bootstrap, name, 2)
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
     for _ in range(10):
         producer.send(name, b"value", partition=0)
     producer.close()
@@ -184,11 +191,11 @@ def test_kafka_python_changes_configurations_both_ways(kafka_python, topic):
     assert "segment.ms" not in changed()
 
 
-def test_kafka_python_looks_into_the_log_dirs_and_at_producers(broker, kafka_python, topic):
+def test_kafka_python_looks_into_the_log_dirs_and_at_producers(folder, kafka_python, topic):
     (described,) = kafka_python.describe_log_dirs()
-    (folder,) = described["log_dirs"]
-    assert folder["log_dir"] == str(broker.data_dir)
-    sizes = {one["name"]: one["partitions"][0]["partition_size"] for one in folder["topics"]}
+    (log_dir,) = described["log_dirs"]
+    assert log_dir["log_dir"] == str(folder)
+    sizes = {one["name"]: one["partitions"][0]["partition_size"] for one in log_dir["topics"]}
     assert sizes[topic] > 100
     partition = TopicPartition(topic, 0)
     (producer,) = kafka_python.describe_producers([partition])[partition].active_producers

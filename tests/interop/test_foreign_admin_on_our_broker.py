@@ -1,8 +1,9 @@
-"""Topics and configurations, by the admin clients of others."""
+"""Topics and configurations, by the admin clients of others, on `python -m broker_stub`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
@@ -12,27 +13,38 @@ from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.admin import NewTopic as PythonNewTopic
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from broker_stub import Broker
+from tests.support.server_process import ServerProcess
 
 TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[ServerProcess]:
+    with ServerProcess("--data-dir", folder) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def confluent(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+def confluent(server: ServerProcess) -> AdminClient:
+    return AdminClient({"bootstrap.servers": server.bootstrap_servers})
 
 
 @pytest.fixture
-def kafka_python(broker: Broker) -> Iterator[KafkaAdminClient]:
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+def kafka_python(server: ServerProcess) -> Iterator[KafkaAdminClient]:
+    admin = KafkaAdminClient(bootstrap_servers=server.bootstrap_servers)
     yield admin
     admin.close()
+
+
+def cluster_id(folder: Path) -> str:
+    """The id that the broker's folder bears."""
+    lines = (folder / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)["cluster.id"]
 
 
 def failure(futures: dict) -> int:
@@ -42,12 +54,12 @@ def failure(futures: dict) -> int:
     return raised.value.args[0].code()
 
 
-def test_confluent_creates_describes_and_deletes_topics(broker, confluent):
+def test_confluent_creates_describes_and_deletes_topics(server, confluent):
     topic = NewTopic("made", 3, 1, config={"retention.ms": "1000"})
     confluent.create_topics([topic])["made"].result(TIMEOUT_SECONDS)
     listed = confluent.list_topics(timeout=TIMEOUT_SECONDS)
     assert sorted(listed.topics["made"].partitions) == [0, 1, 2]
-    assert f"{listed.brokers[1].host}:{listed.brokers[1].port}" == broker.bootstrap_servers
+    assert f"{listed.brokers[1].host}:{listed.brokers[1].port}" == server.bootstrap_servers
     resource = ConfigResource(ConfigResource.Type.TOPIC, "made")
     (future,) = confluent.describe_configs([resource]).values()
     entries = future.result(TIMEOUT_SECONDS)
@@ -77,9 +89,9 @@ def test_confluent_is_told_of_topics_that_exist_or_do_not(confluent):
     assert failure(confluent.delete_topics(["missing"])) == 3
 
 
-def test_confluent_describes_the_cluster(broker, confluent):
+def test_confluent_describes_the_cluster(folder, confluent):
     cluster = confluent.describe_cluster().result(TIMEOUT_SECONDS)
-    assert cluster.cluster_id == broker.call(lambda node: node.cluster_id)
+    assert cluster.cluster_id == cluster_id(folder)
     assert [node.id for node in cluster.nodes] == [1]
 
 
@@ -98,6 +110,6 @@ def test_kafka_python_creates_describes_and_deletes_topics(kafka_python):
         kafka_python.delete_topics(["theirs"])
 
 
-def test_kafka_python_describes_the_cluster(broker, kafka_python):
+def test_kafka_python_describes_the_cluster(folder, kafka_python):
     cluster = kafka_python.describe_cluster()
-    assert cluster["cluster_id"] == broker.call(lambda node: node.cluster_id)
+    assert cluster["cluster_id"] == cluster_id(folder)

@@ -1,4 +1,4 @@
-"""Groups listed, described and deleted by the admin clients of others."""
+"""Groups listed, described and deleted by the admin clients of others, on a process of ours."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
-from broker_stub import Broker
+from tests.support.broker_load import create_topic
+from tests.support.server_process import ServerProcess
 
 TIMEOUT_SECONDS = 30
 NON_EMPTY_GROUP = 68
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    with Broker() as running:
-        running.create_topic("orders", partitions=2)
-        yield running
+def bootstrap() -> Iterator[str]:
+    with ServerProcess() as running:
+        create_topic(running.bootstrap_servers, "orders", 2)
+        yield running.bootstrap_servers
 
 
-def test_confluent_lists_describes_and_deletes_groups(broker):
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "confluent"})
+def test_confluent_lists_describes_and_deletes_groups(bootstrap):
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "confluent"})
     joined = []
     consumer.subscribe(["orders"], on_assign=lambda _, partitions: joined.append(partitions))
     while not joined:
@@ -51,15 +52,15 @@ def test_confluent_lists_describes_and_deletes_groups(broker):
     assert "confluent" not in {one.group_id for one in listed.valid}
 
 
-def test_kafka_python_lists_describes_and_deletes_groups(broker):
+def test_kafka_python_lists_describes_and_deletes_groups(bootstrap):
     consumer = KafkaConsumer(
-        bootstrap_servers=broker.bootstrap_servers, group_id="theirs", enable_auto_commit=False
+        bootstrap_servers=bootstrap, group_id="theirs", enable_auto_commit=False
     )
     partition = TopicPartition("orders", 0)
     consumer.assign([partition])
     consumer.commit({partition: OffsetAndMetadata(0, "", -1)})
     consumer.close()
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         assert "theirs" in str(admin.list_groups())
         described = admin.describe_groups(["theirs"])

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.interop.foreign_clients import Confluent, Record
 from tests.support.server_process import ServerProcess
 
 KCAT = shutil.which("kcat") or shutil.which("kafkacat")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TIMEOUT_SECONDS = 30
 PARTITIONS = 2
+START_MS = 1_700_000_000_000
 
 pytestmark = pytest.mark.skipif(
     KCAT is None and not os.environ.get("CI"),  # CI installs it, and must not pass without
@@ -62,10 +64,34 @@ def test_the_cluster_is_listed(server):
     assert [one["partition"] for one in topic["partitions"]] == list(range(PARTITIONS))
 
 
-def test_offsets_are_found_by_time(server):
-    kcat(server, "-P", "-t", "timed", "-p", "0", text="a\nb\n")
-    assert kcat(server, "-Q", "-t", "timed:0:1000").split() == ["timed", "[0]", "offset", "0"]
-    assert kcat(server, "-Q", "-t", "timed:0:-1").split() == ["timed", "[0]", "offset", "2"]
+def test_a_time_is_looked_up_and_read_on_from(server):
+    # kcat gives its own records the time of day, so another client writes these.
+    sent = [Record(0, None, b"value-%d" % index, (), START_MS + index) for index in range(0, 90, 3)]
+    for start in range(0, len(sent), 10):  # in batches of their own
+        Confluent().produce(server.bootstrap_servers, "timed", sent[start : start + 10])
+    since = START_MS + 40
+    found = kcat(server, "-Q", "-t", f"timed:0:{since}")
+    assert found.split() == ["timed", "[0]", "offset", "14"]
+    read = ("-C", "-t", "timed", "-p", "0", "-o", f"s@{since}", "-e", "-q")
+    printed = kcat(server, *read, "-f", "%o %T %s\n")
+    assert printed.splitlines() == [
+        f"{offset} {one.timestamp_ms} {one.value.decode()}"
+        for offset, one in enumerate(sent)
+        if one.timestamp_ms >= since
+    ]
+
+
+def test_the_end_is_looked_up(server):
+    kcat(server, "-P", "-t", "ended", "-p", "0", text="a\nb\n")
+    assert kcat(server, "-Q", "-t", "ended:0:-1").split() == ["ended", "[0]", "offset", "2"]
+
+
+def test_null_keys_and_values_come_back_as_such(server):
+    produce = ("-P", "-t", "nulls", "-p", "0", "-K", ":", "-Z")
+    kcat(server, *produce, text=":no key\nno value:\nkey:value\n")
+    consume = ("-C", "-t", "nulls", "-p", "0", "-o", "beginning", "-e", "-q")
+    printed = kcat(server, *consume, "-f", "%K %S\n")
+    assert printed.splitlines() == ["-1 6", "8 -1", "3 5"]
 
 
 def test_a_group_goes_on_from_its_commits(server):
