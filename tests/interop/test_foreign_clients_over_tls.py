@@ -1,4 +1,4 @@
-"""Clients that share no code with us, with TLS and certificates of their own, on our broker."""
+"""Clients that share no code with us, with TLS and certificates, on `python -m broker_stub`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_stub import Broker
 from broker_stub.testing.tls import TlsCertificates
 from tests.interop.apache_kafka import run_tool
 from tests.interop.foreign_clients import Aiokafka, Confluent, ForeignClient, KafkaPython, Record
+from tests.support.server_process import ServerProcess
 
 
 @pytest.fixture(scope="module")
-def broker(kafka_tls_certificates: TlsCertificates) -> Iterator[Broker]:
+def bootstrap(kafka_tls_certificates: TlsCertificates) -> Iterator[str]:
     config = {**kafka_tls_certificates.broker_config, "ssl.client.auth": "required"}
-    with Broker(config=config) as running:
-        yield running
+    with ServerProcess(*(f"--config={key}={value}" for key, value in config.items())) as running:
+        yield running.bootstrap_servers
 
 
 def kafka_python(certificates: TlsCertificates) -> ForeignClient:
@@ -45,14 +45,15 @@ def aiokafka(certificates: TlsCertificates) -> ForeignClient:
     return Aiokafka(security_protocol="SSL", ssl_context=context)
 
 
-def test_javas_own_client_is_served(kafka_jars, broker, kafka_tls_certificates, tmp_path):
-    broker.create_topic("for-java")
+def test_javas_own_client_is_served(kafka_jars, bootstrap, kafka_tls_certificates, tmp_path):
+    record = Record(0, None, b"value", (), 1_700_000_000_000)
+    confluent(kafka_tls_certificates).produce(bootstrap, "for-java", [record])
     stores = {"truststore": kafka_tls_certificates.ca_file}
     stores["keystore"] = kafka_tls_certificates.client_file
     lines = [f"ssl.{name}.type=PEM\nssl.{name}.location={file}" for name, file in stores.items()]
     options = tmp_path / "client.properties"
     options.write_text("\n".join(["security.protocol=SSL", *lines]))
-    where = ["--bootstrap-server", broker.bootstrap_servers, "--command-config", str(options)]
+    where = ["--bootstrap-server", bootstrap, "--command-config", str(options)]
     shown = run_tool("org.apache.kafka.tools.TopicCommand", [*where, "--list"])
     assert "for-java" in shown.split()
 
@@ -60,11 +61,10 @@ def test_javas_own_client_is_served(kafka_jars, broker, kafka_tls_certificates, 
 @pytest.mark.parametrize(
     "new_client", [kafka_python, confluent, aiokafka], ids=lambda one: one.__name__
 )
-def test_what_is_written_is_read(broker, kafka_tls_certificates, new_client):
+def test_what_is_written_is_read(bootstrap, kafka_tls_certificates, new_client):
     client = new_client(kafka_tls_certificates)
     topic = new_client.__name__
-    broker.create_topic(topic)
     sent = [Record(0, b"%d" % index, bytes(50_000), (), 1_700_000_000_000) for index in range(40)]
-    assert client.produce(broker.bootstrap_servers, topic, sent) == list(range(40))
-    found = client.consume(broker.bootstrap_servers, topic, 1, len(sent))
+    assert client.produce(bootstrap, topic, sent) == list(range(40))
+    found = client.consume(bootstrap, topic, 1, len(sent))
     assert found == {0: sent}
