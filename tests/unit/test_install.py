@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.node_harness import batch, produce_request
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pyclient", "broker_stub", "spark_connector")
@@ -98,3 +104,32 @@ def test_pytest_finds_the_fixtures_of_the_installed_package(
     )
     done = run("-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path, PYTHONPATH=str(installed))
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_installed_command_says_where_it_serves_and_stops_when_it_is_told(
+    installed: Path, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [installed / "bin" / "broker-stub", "--port", "0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"broker_stub listening on 127\.0\.0\.1:(\d+)\n", line)
+        assert found, line or process.communicate(timeout=30)
+        with RawClient(int(found[1])) as client:
+            client.ask(MetadataRequest(topics=[MetadataRequestTopic(name="orders")]), 9)
+            response = client.ask(produce_request("orders", batch(b"value")), 9)
+        (written,) = response.responses[0].partition_responses
+        assert (written.error_code, written.base_offset) == (0, 0)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=30) == ("", "")  # that line was all
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0
