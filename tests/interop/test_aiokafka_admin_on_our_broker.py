@@ -13,7 +13,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import InvalidPartitionsError, OffsetOutOfRangeError
 
-from tests.interop.foreign_clients import TIMEOUT_SECONDS, Aiokafka, Record
+from tests.interop.aiokafka_client import Aiokafka
+from tests.interop.foreign_records import TIMEOUT_SECONDS, Record
 from tests.support.server_process import ServerProcess
 
 UNKNOWN_TOPIC, INVALID_TOPIC, TOPIC_EXISTS, INVALID_CONFIG = 3, 17, 36, 40

@@ -8,7 +8,8 @@ import pytest
 
 from broker_stub import Broker
 from tests.golden.apache_folders import KINDS, unpack
-from tests.interop.foreign_clients import Confluent, Record
+from tests.interop.confluent_client import Confluent
+from tests.interop.foreign_records import Record
 from tests.interop.log_dump import dump, dump_records, files_of_logs
 from tests.support.node_harness import NodeHarness, batch, produce_request
 

@@ -13,13 +13,8 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Theirs
 
 from pyclient.types import TopicPartition
-from tests.interop.foreign_clients import (
-    FOREIGN_CLIENTS,
-    TIMEOUT_SECONDS,
-    ForeignClient,
-    Record,
-    by_partition,
-)
+from tests.interop.foreign_clients import FOREIGN_CLIENTS, ForeignClient
+from tests.interop.foreign_records import TIMEOUT_SECONDS, Record, by_partition
 from tests.support.broker_load import create_topic
 from tests.support.server_process import ServerProcess
 

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from broker_stub.testing.tls import TlsCertificates
+from tests.interop.aiokafka_client import Aiokafka
 from tests.interop.apache_kafka import run_tool
-from tests.interop.foreign_clients import Aiokafka, Confluent, ForeignClient, KafkaPython, Record
+from tests.interop.confluent_client import Confluent
+from tests.interop.foreign_clients import ForeignClient
+from tests.interop.foreign_records import Record
+from tests.interop.kafka_python_client import KafkaPython
 from tests.support.server_process import ServerProcess
 
 

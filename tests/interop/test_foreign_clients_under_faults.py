@@ -17,7 +17,8 @@ from pyclient.errors import (
 from pyclient.protocol.messages.fetch import FetchRequest
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.protocol.messages.produce import ProduceRequest
-from tests.interop.foreign_clients import FOREIGN_CLIENTS, ForeignClient, Record
+from tests.interop.foreign_clients import FOREIGN_CLIENTS, ForeignClient
+from tests.interop.foreign_records import Record
 
 PARTITIONS = 2
 

@@ -9,8 +9,9 @@ from threading import Event
 
 import pytest
 
-from tests.interop.foreign_clients import Confluent, Record
+from tests.interop.confluent_client import Confluent
 from tests.interop.foreign_members import MEMBERS, Member
+from tests.interop.foreign_records import Record
 from tests.support.broker_load import create_topic
 from tests.support.server_process import ServerProcess
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.foreign_clients import Confluent, Record
+from tests.interop.confluent_client import Confluent
+from tests.interop.foreign_records import Record
 from tests.support.server_process import ServerProcess
 
 KCAT = shutil.which("kcat") or shutil.which("kafkacat")
