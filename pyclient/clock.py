@@ -4,6 +4,7 @@ Two readings, never mixed: `now_ms` is the wall clock, for timestamps of records
 `monotonic_ms` is for deadlines and waits, and never goes back. Any thread may read a clock.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -32,10 +33,14 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move: for tests and simulation."""
+    """A clock that stands still until it is told to move: for tests.
 
-    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
-        self._start_ms = now_ms
+    It starts at the machine's time, so that the records of ordinary clients are of its present.
+    Where every run is to be the same, give it a start.
+    """
+
+    def __init__(self, now_ms: int | None = None) -> None:
+        self._start_ms = SystemClock().now_ms() if now_ms is None else now_ms
         self._elapsed_ms = 0.0
         self._listeners: list[Callable[[], None]] = []
 
@@ -48,7 +53,19 @@ class ManualClock:
         return self._elapsed_ms
 
     def advance(self, milliseconds: float) -> None:
-        """Move both readings forward."""
+        """Move both readings forward.
+
+        Raises:
+            ValueError: it is less than nothing, infinite or not a number at all (NaN).
+        """
+        try:
+            is_finite = math.isfinite(milliseconds)
+        except TypeError:
+            raise TypeError(
+                f"a clock moves by a number of milliseconds, not by {milliseconds!r}"
+            ) from None
+        if not is_finite:
+            raise ValueError(f"a clock can't move by {milliseconds} ms")
         if milliseconds < 0:
             raise ValueError(f"time does not go back: {milliseconds} ms")
         self._elapsed_ms += milliseconds

@@ -6,6 +6,8 @@ from pyclient.errors import IllegalStateError
 from pyclient.metadata import ClusterMetadata, TopicMetadata
 from pyclient.types import PartitionMetadata
 
+NOW_MS = 1_700_000_000_000  # the same in every run
+
 
 class FakeWaiter:
     """Does not wait: `meanwhile` happens instead, then the time is up or it was woken."""
@@ -48,7 +50,7 @@ class FakeEngine:
     """
 
     def __init__(self):
-        self.clock = ManualClock()
+        self.clock = ManualClock(NOW_MS)
         self.entropy = Entropy(0)
         self.metadata = FakeMetadata()
         self.meanwhile = []

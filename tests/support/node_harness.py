@@ -28,6 +28,7 @@ from pyclient.protocol.schema import Message
 from pyclient.records.builder import BatchBuilder
 
 HOST, PORT = "127.0.0.1", 9092
+NOW_MS = 1_700_000_000_000  # the same in every run
 
 
 class InlineBackground:
@@ -47,7 +48,7 @@ class NodeHarness:
         self.folder = folder
         self.log_dirs = [str(folder), *map(str, more_folders)]
         self.config = {name.replace("_", "."): value for name, value in config.items()}
-        self.clock = clock or ManualClock()
+        self.clock = clock or ManualClock(NOW_MS)
         self.connection = ConnectionContext("test-1", HOST)
         self._correlation_id = 0
         self.node = self._open()

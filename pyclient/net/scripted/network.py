@@ -29,6 +29,7 @@ from pyclient.protocol.messages.metadata import (
 )
 from pyclient.protocol.schema import Message
 
+_START_MS: Final = 1_700_000_000_000  # the same in every run
 # More turns than this without the clock moving are no work, but a busy loop.
 _TURNS_IN_A_ROW_MAX: Final = 10_000
 
@@ -138,7 +139,7 @@ class ScriptedNetwork:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.clock = ManualClock()
+        self.clock = ManualClock(_START_MS)
         self.entropy = Entropy(seed)
         self.hosts: dict[str, list[str]] = {}
         self.topics: dict[str, int] = {}

@@ -11,6 +11,7 @@ from pyclient.clock import ManualClock
 from pyclient.errors import KafkaStorageError
 from tests.support.failing_disk import FailingDisk
 from tests.support.logs import (
+    NOW_MS,
     append,
     batch,
     config,
@@ -267,7 +268,7 @@ def test_checkpoints_that_can_not_be_written_stay_as_they_were(tmp_path, disk, e
     append(create(manager))
     manager.close()
     before = (tmp_path / "recovery-point-offset-checkpoint").read_text()
-    clock = ManualClock()
+    clock = ManualClock(NOW_MS)
     manager = open_manager(tmp_path, clock=clock)
     log = create(manager)
     append(log)
@@ -287,7 +288,7 @@ def test_checkpoints_that_can_not_be_written_stay_as_they_were(tmp_path, disk, e
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_retention_that_the_disk_refuses_loses_no_record(tmp_path, disk, error):
-    clock = ManualClock()
+    clock = ManualClock(NOW_MS)
     manager = open_manager(tmp_path, clock=clock, segment_bytes=200)
     log = create(manager)
     for _ in range(6):
