@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker_stub.dispatch import Intervention, refusal
 from broker_stub.request import RequestContext
-from broker_stub.testing.faults import Cut, Delay, Drop, Fail, Fault, Faults, Target
+from broker_stub.testing.faults import (
+    DELAY_MS_MAX,
+    Cut,
+    Delay,
+    Drop,
+    Fail,
+    Fault,
+    Faults,
+    Target,
+)
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
@@ -90,6 +99,7 @@ class FaultInjector:
                 if answer.close:
                     return answer
                 response = answer.response
+        delay_ms = min(delay_ms, DELAY_MS_MAX)  # what several delays make together is bounded, too
         return Intervention(response=response, delay_ms=delay_ms, cut_after_bytes=cut_after_bytes)
 
     def _hits(self, request: Message, context: RequestContext) -> list[_Hit]:

@@ -12,13 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Final, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from broker_stub.handlers import SERVED
+from broker_stub.testing.arguments import api_key_of, real_number, whole_number, yes_or_no
 from broker_stub.testing.when import Always, Next, Nth, Randomly, When
 from pyclient.error_codes import BrokerResponseError, for_code
-from pyclient.protocol.registry import ApiVersionRange, request_class
+from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
+
+# What the protocol can say: codes are 16 bits wide, and its times 32.
+CODE_MIN: Final = -(2**15)
+CODE_MAX: Final = 2**15 - 1
+DELAY_MS_MAX: Final = 2**31 - 1
 
 Api: TypeAlias = type[Message]
 """The request of the API that is meant: `ProduceRequest`."""
@@ -160,6 +166,8 @@ class Faults:
         the answer has the error; what else is in the request is carried out and answered.
         A produce request with acks=0 gets no answer: there the connection is closed, as always.
 
+        What could never be applied is refused, here and by the other orders.
+
         Args:
             api: the request's class, as in `ProduceRequest`.
             error: a class of `pyclient.errors`, an instance (its text goes along where the
@@ -167,8 +175,11 @@ class Faults:
             when: which requests: `Next`, `Nth`, `Randomly` or `Always`.
             after: carry the request out first; by default nothing of it happens.
             scope: which requests it is about: `topic`, `partition`, `client_id`.
+
+        Raises:
+            TypeError, ValueError: it could not; says what is allowed.
         """
-        return self._order(api, Fail(_error(error), after), when, scope)
+        return self._order(api, Fail(_error(error), yes_or_no("after", after)), when, scope)
 
     def delay(
         self,
@@ -181,9 +192,12 @@ class Faults:
 
         The request is carried out at once; later requests of its connection wait behind it.
         """
-        if milliseconds < 0:
+        delay_ms = real_number("a delay in milliseconds", milliseconds)
+        if delay_ms < 0:
             raise ValueError(f"an answer can't come {-milliseconds} ms early")
-        return self._order(api, Delay(milliseconds), when or Always(), scope)
+        if delay_ms > DELAY_MS_MAX:
+            raise ValueError(f"a delay is {DELAY_MS_MAX} ms or less, not {milliseconds}")
+        return self._order(api, Delay(delay_ms), Always() if when is None else when, scope)
 
     def drop(
         self,
@@ -197,7 +211,8 @@ class Faults:
 
         With `after`, the request is carried out first: its client can't know.
         """
-        return self._order(api, Drop(after), when or Next(), scope)
+        effect = Drop(yes_or_no("after", after))
+        return self._order(api, effect, Next() if when is None else when, scope)
 
     def cut(
         self,
@@ -211,24 +226,24 @@ class Faults:
         The bytes count from the frame's length on, which has four. An answer that is shorter
         arrives whole.
         """
-        if after_bytes < 0:
+        sent = whole_number("the count of bytes", after_bytes)
+        if sent < 0:
             raise ValueError(f"there is nothing before byte 0: {after_bytes}")
-        return self._order(api, Cut(after_bytes), when or Next(), scope)
+        return self._order(api, Cut(sent), Next() if when is None else when, scope)
 
     def hide(self, api: Api, *, above: int | None = None, below: int | None = None) -> None:
         """Neither advertise nor serve an API, or its versions above or below one.
 
-        Plays an older broker. Clients ask for the versions once per connection: one that is
-        connected already is hung up on when it uses a hidden one.
+        Plays an older broker. What is hidden stays so until `clear`: another call hides more.
+        Clients ask for the versions once per connection: one that is connected already is hung
+        up on when it uses a hidden one.
         """
         api_key = _api_key(api)
-        served = SERVED[api_key]
-        lowest = served.lowest if below is None else max(below, served.lowest)
-        highest = served.highest if above is None else min(above, served.highest)
-        gone = (above is None and below is None) or lowest > highest
+        lowest = None if below is None else whole_number("a version", below)
+        highest = None if above is None else whole_number("a version", above)
         with self._lock:
-            left = None if gone else ApiVersionRange(lowest, highest)
-            self.hidden = {**self.hidden, api_key: left}
+            served = self.hidden.get(api_key, SERVED[api_key])
+            self.hidden = {**self.hidden, api_key: _left_over(served, lowest, highest)}
 
     def clear(self) -> None:
         """Cancel all faults, and hide nothing any more."""
@@ -254,31 +269,48 @@ class Faults:
             raise TypeError(f"{when!r} does not say which requests: Next(3), say, or Always() does")
         api_key = _api_key(api)
         target = _target(api, scope.get("topic"), scope.get("partition"))
-        fault = Fault(self, api_key, effect, when, target, scope.get("client_id"))
+        client_id = scope.get("client_id")
+        if not isinstance(client_id, str | None):
+            raise TypeError(f"a client calls itself by a str, not by {client_id!r}")
+        fault = Fault(self, api_key, effect, when, target, client_id)
         with self._lock:
             self.standing = (*self.standing, fault)
         return fault
 
 
+def _left_over(
+    served: ApiVersionRange | None, lowest: int | None, highest: int | None
+) -> ApiVersionRange | None:
+    """What is still served within these bounds; none at all is None, and so are no bounds."""
+    if served is None or (lowest is None and highest is None):
+        return None
+    left = ApiVersionRange(
+        served.lowest if lowest is None else max(lowest, served.lowest),
+        served.highest if highest is None else min(highest, served.highest),
+    )
+    return left if left.lowest <= left.highest else None
+
+
 def _error(error: Error) -> BrokerResponseError:
-    made: object = for_code(error)() if isinstance(error, int) else error
+    is_code = isinstance(error, int) and not isinstance(error, bool)
+    made: object = for_code(error)() if is_code else error  # type: ignore[arg-type]
     if isinstance(made, type) and issubclass(made, BrokerResponseError):
         made = made()
-    if not isinstance(made, BrokerResponseError):
+    code = getattr(made, "code", None)  # a family of errors, as BrokerResponseError, has none
+    if not isinstance(made, BrokerResponseError) or code is None:
         raise TypeError(
             f"{error!r} is nothing that a broker answers: give an error that has a wire code, as"
             " NotLeaderOrFollowerError has, or the code"
         )
-    if made.code == 0:
+    if code == 0:
         raise ValueError("code 0 is no error")
+    if not CODE_MIN <= code <= CODE_MAX:
+        raise ValueError(f"{code} is no wire code: {CODE_MIN} to {CODE_MAX} are")
     return made
 
 
 def _api_key(api: Api) -> int:
-    # A fault that can't ever be applied is a mistake in the test: say so at once.
-    api_key: int | None = getattr(api, "api_key", None)
-    if api_key is None or request_class(api_key) is not api:
-        raise ValueError(f"{api!r} is not the class of a request, as ProduceRequest is")
+    api_key = api_key_of(api)
     if api_key not in SERVED:
         raise ValueError(f"this broker does not serve {api.__name__}")
     return api_key
@@ -289,8 +321,12 @@ def _target(api: Api, topic: str | None, partition: int | None) -> Target | None
         if partition is not None:
             raise ValueError(f"partition {partition} of which topic?")
         return None
-    if not isinstance(topic, str) or not isinstance(partition, int | None):
-        raise TypeError(f"{topic!r} and {partition!r} are no topic and the number of a partition")
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic is named by a str, not by {topic!r}")
+    if not topic:
+        raise ValueError("the topic has no name")
+    if partition is not None and whole_number("the number of a partition", partition) < 0:
+        raise ValueError(f"there is no partition {partition}: the first one is 0")
     from broker_stub.testing.topic_layouts import LAYOUTS  # only for those who name a topic
 
     layout = LAYOUTS.get(api.api_key or 0)

@@ -62,7 +62,13 @@ class RequestLog:
         self._weight = 0
 
     def count(self, api: type[Message] | None = None) -> int:
-        """How many requests of an API came in, or of all, since the start or `clear`."""
+        """How many requests of an API came in, or of all, since the start or `clear`.
+
+        Raises:
+            TypeError: `api` is not the class of a request; so do `of` and `received`.
+        """
+        if api is not None:
+            _check_api(api)
         with self._lock:
             return self._counts.total() if api is None else self._counts[api]
 
@@ -72,6 +78,7 @@ class RequestLog:
 
     def received(self, api: type[AnyMessage]) -> list[ReceivedRequest[AnyMessage]]:
         """The same with their circumstances: version, client, connection."""
+        _check_api(api)
         with self._lock:
             found = [one for one in self._received if type(one.message) is api]
         return cast("list[ReceivedRequest[AnyMessage]]", found)
@@ -108,6 +115,12 @@ class RequestLog:
         self, request: Message, response: Message | None, context: RequestContext
     ) -> None:
         """Not of interest."""
+
+
+def _check_api(api: type[Message]) -> None:
+    from broker_stub.testing.arguments import api_key_of  # no broker's start waits for it
+
+    api_key_of(api)
 
 
 def _without_records(request: ProduceRequest) -> ProduceRequest:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from broker_stub.testing.arguments import real_number, whole_number
 from pyclient.entropy import Entropy
 
 
@@ -39,9 +40,9 @@ class Next(When):
     """The next `count` requests."""
 
     def __init__(self, count: int = 1) -> None:
-        if count < 1:
-            raise ValueError(f"the next {count} requests are none")
-        self._left = count
+        self._left = whole_number("the count of requests", count)
+        if self._left < 1:
+            raise ValueError(f"the next {count} requests are none: the count is 1 or more")
 
     def wants(self) -> bool:
         """Whether there are any left."""
@@ -61,9 +62,9 @@ class Nth(When):
     """The `number`-th request from now on, counted from 1."""
 
     def __init__(self, number: int) -> None:
-        if number < 1:
+        self._until = whole_number("the number of a request", number)
+        if self._until < 1:
             raise ValueError(f"there is no request number {number}: the next one is number 1")
-        self._until = number
         self._done = False
 
     def wants(self) -> bool:
@@ -85,10 +86,10 @@ class Randomly(When):
     """Each request with a probability; the same seed chooses the same ones."""
 
     def __init__(self, probability: float, seed: int) -> None:
-        if not 0 <= probability <= 1:
+        self._probability = real_number("a probability", probability)
+        if not 0 <= self._probability <= 1:
             raise ValueError(f"a probability lies between 0 and 1: {probability}")
-        self._probability = probability
-        self._entropy = Entropy(seed)
+        self._entropy = Entropy(whole_number("a seed", seed))
 
     def wants(self) -> bool:
         """Draw."""

@@ -8,22 +8,16 @@ import pytest
 
 from broker_stub.request import HANG_UP
 from broker_stub.testing import Always, Next, Nth, Randomly
-from broker_stub.testing.faults import Faults
 from pyclient.errors import (
     InvalidTopicError,
-    KafkaTimeoutError,
-    LeaderNotAvailableError,
-    NoError,
     NotLeaderOrFollowerError,
     RequestTimedOutError,
 )
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from pyclient.protocol.messages.elect_leaders import ElectLeadersRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pyclient.protocol.messages.produce import ProduceRequest, ProduceResponse
+from pyclient.protocol.messages.produce import ProduceRequest
 from tests.support.node_harness import NodeHarness, batch, produce_request
 
 
@@ -197,6 +191,32 @@ def test_hiding_all_versions_hides_the_api(harness, faults):
     assert 3 not in {row.api_key for row in harness.ask(ApiVersionsRequest(), 0).api_keys}
 
 
+@pytest.mark.parametrize(
+    ("orders", "left"),
+    [
+        ([{"above": 5}, {"below": 2}], (2, 5)),
+        ([{"below": 2}, {"above": 5}], (2, 5)),
+        ([{"above": 5}, {"above": 8}], (0, 5)),
+        ([{"below": 4}, {"above": 3}], None),
+        ([{}, {"above": 5}], None),
+    ],
+)
+def test_what_is_hidden_stays_so_when_more_is_hidden(harness, faults, orders, left):
+    for order in orders:
+        faults.hide(MetadataRequest, **order)
+    rows = {row.api_key: row for row in harness.ask(ApiVersionsRequest(), 0).api_keys}
+    found = rows.get(MetadataRequest.api_key)
+    assert (found and (found.min_version, found.max_version)) == left
+
+
+def test_several_delays_make_one_that_a_clock_can_wait_for(harness, faults):
+    for _ in range(2):
+        faults.delay(ApiVersionsRequest, 2**31 - 1)
+    pending = harness.start(ApiVersionsRequest(), 0)
+    harness.advance(2**31 - 1)
+    assert pending.response.error_code == 0
+
+
 def test_clear_ends_all_of_it(harness, faults):
     faults.fail(ProduceRequest, NotLeaderOrFollowerError, Always())
     faults.delay(ProduceRequest, 200)
@@ -212,37 +232,3 @@ def test_spent_faults_are_let_go(harness, faults):
     for _ in range(2):
         produce(harness)
     assert faults.standing == ()
-
-
-def refused(call: Any) -> str:
-    with pytest.raises((ValueError, TypeError)) as caught:
-        call(Faults())
-    return str(caught.value)
-
-
-def test_a_fault_that_could_never_be_applied_is_refused_at_once():
-    error = LeaderNotAvailableError
-    assert "not the class of a request" in refused(lambda f: f.fail_next(ProduceResponse, error))
-    assert "not the class of a request" in refused(lambda f: f.hide(int))
-    assert "does not serve" in refused(lambda f: f.fail_next(ElectLeadersRequest, error))
-    assert "partition 0 of which topic" in refused(
-        lambda f: f.fail_next(ProduceRequest, error, partition=0)
-    )
-    assert "limited to one topic" in refused(
-        lambda f: f.fail_next(HeartbeatRequest, error, topic="orders")
-    )
-    assert "limited to one partition" in refused(
-        lambda f: f.fail_next(CreateTopicsRequest, error, topic="orders", partition=0)
-    )
-    assert "topics" in refused(lambda f: f.fail_next(ProduceRequest, error, topics=["orders"]))
-    for wrong in ("NotLeaderOrFollowerError", KafkaTimeoutError, None):
-        assert "wire code" in refused(lambda f, e=wrong: f.fail_next(ProduceRequest, e))
-    assert "no error" in refused(lambda f: f.fail_next(ProduceRequest, NoError))
-    for wrong in (Always, 3, True):
-        assert "which requests" in refused(lambda f, w=wrong: f.drop(ProduceRequest, w))
-    for scope in ({"topic": 5}, {"topic": "orders", "partition": "0"}):
-        assert "number of a partition" in refused(
-            lambda f, s=scope: f.fail_next(ProduceRequest, error, **s)
-        )
-    assert "early" in refused(lambda f: f.delay(ProduceRequest, -1))
-    assert "byte 0" in refused(lambda f: f.cut(ProduceRequest, -1))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker_stub.log.batch_header import BatchHeader, unpack_header
 from broker_stub.testing import request_log
 from pyclient.errors import NotLeaderOrFollowerError
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pyclient.protocol.messages.produce import ProduceRequest
+from pyclient.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tests.support.node_harness import batch, produce_request
 
 
@@ -81,3 +83,10 @@ def test_clear_starts_from_nothing(harness, requests):
     requests.clear()
     assert requests.count() == 0
     assert requests.of(ApiVersionsRequest) == []
+
+
+@pytest.mark.parametrize("api", ["Produce", ProduceResponse, ProduceRequest(), 0])
+def test_an_api_is_named_by_the_class_of_its_request_or_refused(requests, api):
+    for look in (requests.count, requests.of, requests.received):
+        with pytest.raises(TypeError, match=r"as ProduceRequest of pyclient.*produce is"):
+            look(api)

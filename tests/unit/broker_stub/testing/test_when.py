@@ -50,11 +50,3 @@ def test_the_same_seed_takes_the_same_requests():
 @pytest.mark.parametrize(("probability", "taken"), [(0, 0), (1, 100)])
 def test_a_probability_of_zero_is_never_and_of_one_always(probability, taken):
     assert len(chosen(Randomly(probability, 0), 100)) == taken
-
-
-@pytest.mark.parametrize(
-    "wrong", [lambda: Next(0), lambda: Nth(0), lambda: Randomly(1.1, 0), lambda: Randomly(-1, 0)]
-)
-def test_what_can_never_be_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"\d"):
-        wrong()
