@@ -14,23 +14,21 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from broker_stub.broker_run import BrokerRun, tls_contexts
-from broker_stub.config import BrokerConfig
-from broker_stub.listeners import (
-    DEFAULT_HOST,
-    LISTENERS,
-    PORT_MAX,
-    Listener,
-    configured_listeners,
+from broker_stub.broker_arguments import (
+    given_clock,
+    given_config,
+    given_listeners,
+    given_log_dirs,
+    given_topic,
 )
-from broker_stub.metadata.topics import NewTopic, PlannedTopic
+from broker_stub.broker_run import BrokerRun, tls_contexts
+from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
-from pyclient.clock import Clock, SystemClock
+from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.errors import (
     BrokerResponseError,
     IllegalStateError,
-    KafkaConfigurationError,
     KafkaStorageError,
 )
 
@@ -74,14 +72,15 @@ class Broker:
             keep_requests: whether `requests` looks at what comes in, which costs a little.
 
         Raises:
-            KafkaConfigurationError: an option is unknown, or has a value that is not allowed.
+            KafkaConfigurationError: an option is unknown, or it or an argument has a value that
+                is not allowed.
         """
-        self._config = BrokerConfig(config)
-        self._clock = clock or SystemClock()
+        self._config = given_config(config)
+        self._clock = given_clock(clock)
         self._entropy = Entropy()
-        self._log_dirs = _log_dirs(self._config, data_dir)
+        self._log_dirs = given_log_dirs(self._config, data_dir)
         self._temporary: str | None = None
-        self._listeners = _listeners(self._config, host, port)
+        self._listeners = given_listeners(self._config, host, port)
         tls_contexts(self._config, self._listeners)  # read again when it starts
         self._run: BrokerRun | None = None
         self._pid = os.getpid()  # of the process that has started it
@@ -214,14 +213,14 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic, and return when clients see it.
+        """Create a topic, and return when clients see it; -1 partitions are `num.partitions`.
 
         Raises:
-            TopicExistsError, InvalidTopicError, InvalidConfigurationError, ...: as the broker
-                would answer a client.
+            TopicExistsError, InvalidTopicError, InvalidConfigurationError, PolicyViolationError
+                (more than 10,000 partitions), ...: as the broker would answer a client.
+            TypeError: an argument is of another type.
         """
-        configs = {key: _text(value) for key, value in (config or {}).items()}
-        topic = NewTopic(name, partitions=partitions, configs=configs)
+        topic = given_topic(name, partitions, config)
 
         def create(node: Node, done: Callable[[list[Created]], None]) -> None:
             node.controller.create_topics([topic], done)
@@ -272,44 +271,5 @@ class Broker:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:
-    if config[LISTENERS] is not None and (host is not None or port):
-        raise KafkaConfigurationError(
-            f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
-        )
-    if not isinstance(port, int) or not 0 <= port <= PORT_MAX:
-        raise KafkaConfigurationError(f"{port!r} is no port: 0 to {PORT_MAX} are", key="port")
-    return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
-
-
-def _log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> list[str]:
-    """The folders that the data is in; none for a temporary one."""
-    for option in ("log.dirs", "log.dir"):
-        folders: list[str] | None = config[option]
-        if folders is None:
-            continue
-        if data_dir is not None:
-            raise KafkaConfigurationError(
-                f"give either a data folder or {option}: they are the same", key=option
-            )
-        if len(set(folders)) < len(folders):
-            raise KafkaConfigurationError(f"{option} has a folder twice", key=option, value=folders)
-        return [os.path.abspath(folder) for folder in folders]
-    if data_dir is None:
-        return []
-    folder = os.fspath(data_dir)
-    if not folder:  # an unset variable, say: not the folder that the process happens to be in
-        raise KafkaConfigurationError("the data folder has no name", key="data_dir")
-    return [os.path.abspath(folder)]
-
-
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _text(value: object) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

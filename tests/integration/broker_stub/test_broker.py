@@ -19,6 +19,7 @@ from pyclient.errors import (
     InvalidTopicError,
     KafkaConfigurationError,
     KafkaStorageError,
+    PolicyViolationError,
     TopicExistsError,
 )
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -218,12 +219,6 @@ def test_a_wrong_value_is_refused_by_name():
         Broker(config={"num.partitions": 0})
 
 
-@pytest.mark.parametrize("port", [-1, 70_000, "9092"])
-def test_a_port_that_is_none_is_refused(port):
-    with pytest.raises(KafkaConfigurationError, match="is no port: 0 to 65535 are"):
-        Broker(port=port)
-
-
 def test_options_of_a_topic_have_their_types_in_python():
     options = {"cleanup.policy": ["compact", "delete"], "preallocate": False, "retention.ms": 1000}
     with Broker() as broker:
@@ -243,6 +238,10 @@ def test_topics_are_created_from_any_thread_and_errors_are_raised():
             broker.create_topic("orders")
         with pytest.raises(InvalidTopicError):
             broker.create_topic("no/slash")
+        with pytest.raises(TypeError, match="a topic's name is a str"):
+            broker.create_topic(None)
+        with pytest.raises(PolicyViolationError, match="at most 10000"):
+            broker.create_topic("large", partitions=2**31)
 
 
 def test_a_call_returns_or_raises_what_the_function_does():
