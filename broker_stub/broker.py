@@ -1,16 +1,18 @@
 """A broker: started, stopped, killed and started again in a test's process.
 
-These methods are for the caller's thread; what runs between a start and its end, on threads of its
-own, is a `BrokerRun`. Another thread's work reaches the node by `call`.
+Any thread but the serving one may call these methods. What starts, ends and prepares a run happens
+in turns (`_turns`), which guard `_run`, `_temporary`, `_listeners` and `_faults`; who only reads
+one of them does without. What runs between a start and its end, on threads of its own, is a
+`BrokerRun`.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from threading import Lock
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
@@ -22,6 +24,7 @@ from broker_stub.broker_arguments import (
     given_topic,
 )
 from broker_stub.broker_run import BrokerRun, tls_contexts
+from broker_stub.broker_turns import Turns
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
 from pyclient.clock import Clock
@@ -47,7 +50,8 @@ class Broker:
 
     Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes, or the end
     of the process; `kill` and `restart` leave it. With a `ManualClock`, time passes when the test
-    says so. A forked child can't end what its parent runs: there, `stop` and `kill` only forget it.
+    says so. Threads may stop, kill and restart it at once: they take turns. A forked child can't
+    use or end what its parent runs: there, `stop` and `kill` only forget it.
     """
 
     def __init__(
@@ -83,10 +87,10 @@ class Broker:
         self._listeners = given_listeners(self._config, host, port)
         tls_contexts(self._config, self._listeners)  # read again when it starts
         self._run: BrokerRun | None = None
-        self._pid = os.getpid()  # of the process that has started it
+        self._pid = os.getpid()  # of the process that it belongs to
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
-        self._faults_lock = Lock()  # guards the first use of `faults`
+        self._turns = Turns()
 
     @property
     def port(self) -> int:
@@ -123,22 +127,17 @@ class Broker:
     def faults(self) -> Faults:
         """Makes requests fail, late or unanswered; see `broker_stub.testing.faults`.
 
-        Not for the serving thread.
+        Raises:
+            IllegalStateError: this is the serving thread, or a forked child.
         """
-        with self._faults_lock:
-            if self._faults is None:
-                # Imported by the first who wants some: the start of a broker should not wait.
-                from broker_stub.testing.faults import Faults
-
-                self._faults = Faults()
-                if self._run is not None:
-                    self._run.call(self._inject_faults)
-            return self._faults
+        self._check_caller()
+        return self._faults or self._add_faults()
 
     @property
     def running(self) -> bool:
-        """Whether it has been started, and not stopped or killed since."""
-        return self._run is not None
+        """Whether it serves: it was started by this process, and has not ended since."""
+        run = self._run
+        return run is not None and self._pid == os.getpid() and run.running
 
     def start(self) -> Self:
         """Recover what is on disk, and serve.
@@ -146,26 +145,10 @@ class Broker:
         Raises:
             PortInUseError: another process has the port.
             KafkaStorageError: the folder can't be used: locked, of another cluster, damaged.
-            IllegalStateError: it runs already.
+            IllegalStateError: it runs already, be it in the process that this one was forked from.
         """
-        if self._run is not None:
-            raise IllegalStateError("the broker runs already")
-        is_new = not self._log_dirs and self._temporary is None
-        if is_new:
-            self._temporary = self._make_temporary_folder()
-        folders = self._log_dirs if self._temporary is None else [self._temporary]
-        try:
-            self._run = BrokerRun(
-                self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
-            )
-        except BaseException:
-            if is_new:
-                self._remove_temporary_folder()
-            raise
-        self._pid = os.getpid()
-        self._listeners = self._run.listeners
-        atexit.unregister(self.stop)  # of an earlier start that ended in a kill
-        atexit.register(self.stop)
+        with self._turn():
+            self._start()
         return self
 
     def stop(self) -> None:
@@ -173,23 +156,41 @@ class Broker:
 
         Raises:
             KafkaStorageError: the disk refused; it is stopped, and the next start recovers.
+            IllegalStateError: this is the serving thread.
         """
-        atexit.unregister(self.stop)
-        try:
-            self._end(BrokerRun.stop)
-        finally:
-            self._remove_temporary_folder()
+        if self._pid != os.getpid():
+            self._leave_to_parent()
+            return
+        with self._turn():
+            atexit.unregister(self.stop)
+            try:
+                self._end(BrokerRun.stop)
+            finally:
+                self._remove_temporary_folder()
 
     def kill(self) -> None:
-        """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them."""
-        self._end(BrokerRun.kill)
-        if self._temporary is None:
-            atexit.unregister(self.stop)  # nothing is left to be done
+        """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them.
+
+        Raises:
+            IllegalStateError: this is the serving thread.
+        """
+        if self._pid != os.getpid():
+            self._leave_to_parent()
+            return
+        with self._turn():
+            self._end(BrokerRun.kill)
+            if self._temporary is None:
+                atexit.unregister(self.stop)  # nothing is left to be done
 
     def restart(self) -> None:
-        """Stop cleanly if it runs, then start on the same port with the same data."""
-        self._end(BrokerRun.stop)
-        self.start()
+        """Stop cleanly if it runs, then start on the same port with the same data.
+
+        Raises:
+            IllegalStateError: this is the serving thread, or a forked child.
+        """
+        with self._turn():
+            self._end(BrokerRun.stop)
+            self._start()
 
     def __enter__(self) -> Self:
         return self if self.running else self.start()
@@ -206,8 +207,10 @@ class Broker:
         """Run `function(node)` on the serving thread, and return what it returns.
 
         Raises:
-            IllegalStateError: the broker does not run.
+            IllegalStateError: the broker does not run, or this is its serving thread already, or
+                a forked child.
         """
+        self._check_caller()
         return self._running().call(function)
 
     def create_topic(
@@ -219,8 +222,10 @@ class Broker:
             TopicExistsError, InvalidTopicError, InvalidConfigurationError, PolicyViolationError
                 (more than 10,000 partitions), ...: as the broker would answer a client.
             TypeError: an argument is of another type.
+            IllegalStateError: as for `call`.
         """
         topic = given_topic(name, partitions, config)
+        self._check_caller()
 
         def create(node: Node, done: Callable[[list[Created]], None]) -> None:
             node.controller.create_topics([topic], done)
@@ -233,23 +238,86 @@ class Broker:
         if self._keep_requests:
             node.dispatcher.interceptors.append(self.requests)
         if self._faults is not None:
-            self._inject_faults(node)
+            _inject(self._faults, node)
 
-    def _inject_faults(self, node: Node) -> None:
-        from broker_stub.testing.fault_injector import FaultInjector
+    def _add_faults(self) -> Faults:
+        # Imported by the first who wants some: the start of a broker should not wait.
+        from broker_stub.testing.faults import Faults
 
-        assert self._faults is not None
-        node.dispatcher.interceptors.append(FaultInjector(self._faults, node))
+        with self._turn():
+            if self._faults is None:
+                made = Faults()
+                if self._run is not None and self._run.running:
+                    self._run.call(partial(_inject, made))
+                self._faults = made  # not before: who gets them may order some at once
+            return self._faults
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Start or end something while nobody else does."""
+        self._check_caller()  # first: whoever has the turn may be waiting for the serving thread
+        if self._pid != os.getpid():
+            # A child that begins anew: the turn may have been taken where it was forked.
+            self._leave_to_parent()
+            self._turns = Turns()
+            self._pid = os.getpid()
+        with self._turns.taken():
+            yield
+
+    def _check_caller(self) -> None:
+        """Refuse at once what would wait for ever, or in vain."""
+        run = self._run
+        if run is None:
+            return
+        if self._pid != os.getpid():
+            raise IllegalStateError(
+                f"the broker runs in process {self._pid}, and this is a forked child"
+                f" ({os.getpid()}): use it from the process that started it"
+            )
+        if run.is_on_serving_thread:
+            raise IllegalStateError(
+                "this is the broker's serving thread, which would wait for itself: do this on"
+                " another one, or use the node"
+            )
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child: forget what is not its own."""
+        atexit.unregister(self.stop)
+        self._run = self._temporary = None
 
     def _running(self) -> BrokerRun:
         if self._run is None:
             raise IllegalStateError("the broker does not run")
         return self._run
 
+    def _start(self) -> None:
+        if self._run is not None:
+            if self._run.running:
+                raise IllegalStateError("the broker runs already")
+            self._end(BrokerRun.kill)  # its serving thread has ended by itself
+        is_new = not self._log_dirs and self._temporary is None
+        if is_new:
+            self._temporary = self._make_temporary_folder()
+        folders = self._log_dirs if self._temporary is None else [self._temporary]
+        try:
+            self._run = BrokerRun(
+                self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
+            )
+        except BaseException:
+            if is_new:
+                self._remove_temporary_folder()
+            raise
+        self._listeners = self._run.listeners
+        atexit.unregister(self.stop)  # of an earlier start that ended in a kill
+        atexit.register(self.stop)
+
     def _end(self, how: Callable[[BrokerRun], None]) -> None:
-        run, self._run = self._run, None
-        if run is not None and self._pid == os.getpid():
-            how(run)
+        if self._run is None:
+            return
+        try:
+            how(self._run)
+        finally:
+            self._run = None  # not before: until then its serving thread has to be told
 
     def _make_temporary_folder(self) -> str:
         # By hand: importing tempfile (or pathlib) takes longer than the rest of the start.
@@ -265,10 +333,16 @@ class Broker:
 
     def _remove_temporary_folder(self) -> None:
         folder, self._temporary = self._temporary, None
-        if folder is not None and self._pid == os.getpid():
+        if folder is not None:
             import shutil
 
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _inject(faults: Faults, node: Node) -> None:
+    from broker_stub.testing.fault_injector import FaultInjector
+
+    node.dispatcher.interceptors.append(FaultInjector(faults, node))
 
 
 def _bracketed(host: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Event
+from threading import Event, Thread, current_thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker_stub.background import run
@@ -43,6 +43,8 @@ class BrokerRun:
         prepare: Callable[[Node], None],
     ) -> None:
         self._clock = clock
+        self._is_ending = False
+        self._serving: Thread | None = None
         self._server = Server(clock)
         try:
             self.listeners = self._server.listen(listeners, tls_contexts(config, listeners))
@@ -54,16 +56,27 @@ class BrokerRun:
             raise
         self._background = BackgroundThread(self._node.logs)
         self._background.start()
+        self._server.call_soon(self._note_serving_thread)  # before any other call
         self._server.start(self._node)
         if isinstance(clock, ManualClock):
             clock.on_advance(self._on_clock_advanced)
+
+    @property
+    def running(self) -> bool:
+        """Whether it serves: nobody ends it, and its thread has not ended by itself."""
+        return not self._is_ending and self._server.running
+
+    @property
+    def is_on_serving_thread(self) -> bool:
+        """Whether the caller is on the serving thread: to wait for that one there is for ever."""
+        return self._serving is current_thread()
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
         """The node's background: work goes to its thread, and its outcome comes back."""
         self._background.submit(lambda: self._server.call_soon(partial(done, run(work))))
 
     def call(self, function: Callable[[Node], Result]) -> Result:
-        """Run a function on the serving thread."""
+        """Run a function on the serving thread. Any thread but that one."""
 
         def start(node: Node, done: Callable[[Result], None]) -> None:
             done(function(node))
@@ -71,10 +84,17 @@ class BrokerRun:
         return self.ask(start)
 
     def ask(self, start: Callable[[Node, Callable[[Result], None]], object]) -> Result:
-        """Start something on the serving thread, and wait until it is done."""
+        """Start something on the serving thread, and wait until it is done.
+
+        Raises:
+            IllegalStateError: the broker does not run, or not any more.
+        """
+        if not self.running:
+            why = "" if self._is_ending else ": its serving thread has ended by itself"
+            raise IllegalStateError(f"the broker does not run{why}")
         finished = Event()
         results: list[Result] = []
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
 
         def done(result: Result) -> None:
             results.append(result)
@@ -83,13 +103,14 @@ class BrokerRun:
         def begin() -> None:
             try:
                 start(self._node, done)
-            except Exception as error:  # noqa: BLE001  raised again on the caller's thread
+            # Also what is no Exception, as pytest's own failures: the caller's, not the loop's end.
+            except BaseException as error:  # noqa: BLE001  raised again on the caller's thread
                 failures.append(error)
                 finished.set()
 
         self._server.call_soon(begin)
         while not finished.wait(_LOOK_AGAIN_SECONDS):
-            if not self._server.running:
+            if not self._server.running and not finished.is_set():
                 raise IllegalStateError("the broker was stopped meanwhile")
         if failures:
             raise failures[0]
@@ -106,10 +127,14 @@ class BrokerRun:
         self._node.abandon()
 
     def _end_threads(self) -> None:
+        self._is_ending = True
         if isinstance(self._clock, ManualClock):
             self._clock.forget(self._on_clock_advanced)
         self._server.stop()
         self._background.stop()
+
+    def _note_serving_thread(self) -> None:
+        self._serving = current_thread()
 
     def _on_clock_advanced(self) -> None:
         self._server.wake()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -62,48 +59,6 @@ def test_a_broker_serves_within_its_with_block_and_leaves_nothing():
         assert (node.host, node.port) == ("127.0.0.1", broker.port)
     assert not broker.running
     assert not folder.exists()
-
-
-@contextmanager
-def forked_child(act: Callable[[], None]) -> Iterator[None]:
-    """A child that inherits all that is open here, acts, and then lives as long as the block."""
-    acted, told = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            act()
-            os.write(told, b"!")
-            signal.pause()
-        finally:
-            os._exit(1)
-    try:
-        os.close(told)
-        assert os.read(acted, 1) == b"!"
-        yield
-    finally:
-        os.close(acted)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
-@pytest.mark.parametrize("end", [Broker.stop, Broker.kill])
-def test_a_forked_child_leaves_the_broker_to_its_parent(end):
-    with Broker() as broker:
-        broker.create_topic("orders")
-        with forked_child(lambda: end(broker)):
-            assert produce(broker, b"a") == 0
-            assert broker.data_dir.exists()
-
-
-@pytest.mark.parametrize("end", [Broker.stop, Broker.kill])
-def test_what_a_forked_child_inherits_keeps_neither_connections_nor_port_nor_folder(tmp_path, end):
-    with Broker(tmp_path) as broker, RawClient(broker.port) as client:
-        client.ask(MetadataRequest(topics=None), 9)
-        with forked_child(lambda: None):
-            end(broker)
-            assert client.is_closed_by_peer()
-            port = broker.port
-            assert broker.start().port == port
 
 
 @pytest.mark.parametrize("how", [Broker.restart, lambda broker: (broker.kill(), broker.start())])
