@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -24,17 +24,39 @@ if TYPE_CHECKING:
 _ILLEGAL: Final = re.compile(r"[^a-zA-Z0-9._-]")
 _NAME_MAX: Final = 200  # of 249 that Kafka allows: the broker adds to it in its folder
 _numbers = count(1)
+_session_config = pytest.StashKey[Mapping[str, object]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Fail a test whose options would not reach the session's broker, which has others."""
+    used: Mapping[str, Any] = getattr(item, "funcargs", None) or {}
+    running = item.config.stash.get(_session_config, None)
+    if running is None or "kafka_broker_session" not in used:
+        return
+    wanted = used.get("kafka_broker_config", running)
+    if wanted != running:
+        pytest.fail(
+            f"kafka_broker_session runs with the options {dict(running)!r}, not with this test's"
+            f" kafka_broker_config, {dict(wanted)!r}: it is one broker for all tests, so override"
+            " the options in the top conftest.py, or use kafka_broker here",
+            pytrace=False,
+        )
 
 
 @pytest.fixture(scope="session")
 def kafka_broker_config() -> Mapping[str, object]:
     """Options for the fixtures' brokers, by Kafka's names. None; override it to set some.
 
-    In a conftest.py or a test module, with the session's scope:
+    In the top conftest.py, with the session's scope:
 
     @pytest.fixture(scope="session")
     def kafka_broker_config():
         return {"auto.create.topics.enable": False}
+
+    Another conftest.py or a test module may override it, too, for `kafka_broker` and
+    `kafka_tls_broker`; `kafka_broker_session` is one for all, and a test of it that wants other
+    options than it runs with fails.
     """
     return {}
 
@@ -49,13 +71,16 @@ def kafka_broker(kafka_broker_config: Mapping[str, object]) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def kafka_broker_session(kafka_broker_config: Mapping[str, object]) -> Iterator[Broker]:
+def kafka_broker_session(
+    request: pytest.FixtureRequest, kafka_broker_config: Mapping[str, object]
+) -> Iterator[Broker]:
     """One broker for all tests: each should keep to topics of its own (`kafka_topic`).
 
     A test that orders faults on it clears them.
     """
     from broker_stub.broker import Broker
 
+    request.config.stash[_session_config] = dict(kafka_broker_config)
     with Broker(config=kafka_broker_config) as broker:
         yield broker
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from broker_stub import Broker
 
 ROOT = Path(__file__).parents[4]
@@ -69,3 +71,63 @@ def test_somebodys_own_tests_pass_with_the_plugin_named_twice(tmp_path):
     )
     done = run_pytest(tmp_path, "-p", "broker_stub.testing.pytest_plugin")
     assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+PLUGIN = ("-p", "broker_stub.testing.pytest_plugin")
+
+OVERRIDE = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kafka_broker_config():
+    return {"num.partitions": 5}
+"""
+
+USES = """
+def partitions(broker):
+    return broker.call(lambda node: node.config["num.partitions"])
+
+def test_own(kafka_broker):
+    assert partitions(kafka_broker) == EXPECTED
+
+def test_session(kafka_broker_session):
+    assert partitions(kafka_broker_session) == EXPECTED
+
+def test_topic(kafka_topic):
+    assert kafka_topic
+
+def test_none():
+    pass
+"""
+
+
+def uses(expected: int) -> str:
+    return f"{USES}\nEXPECTED = {expected}\n"
+
+
+def test_options_of_the_top_conftest_reach_every_broker(tmp_path):
+    (tmp_path / "conftest.py").write_text(OVERRIDE)
+    (tmp_path / "test_a.py").write_text(uses(5))
+    (tmp_path / "test_b.py").write_text(uses(5))
+    done = run_pytest(tmp_path, *PLUGIN)
+    assert "8 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "running", "wanted"),
+    [
+        (uses(1), OVERRIDE + uses(5), "{}", "{'num.partitions': 5}"),
+        (OVERRIDE + uses(5), uses(1), "{'num.partitions': 5}", "{}"),
+    ],
+)
+def test_options_that_would_not_reach_the_sessions_broker_fail_its_tests(
+    tmp_path, first, second, running, wanted
+):
+    (tmp_path / "test_a.py").write_text(first)
+    (tmp_path / "test_b.py").write_text(second)
+    done = run_pytest(tmp_path, *PLUGIN)
+    assert "2 failed, 6 passed" in done.stdout, done.stdout + done.stderr
+    for test in ("test_session", "test_topic"):
+        assert f"FAILED test_b.py::{test}" in done.stdout
+    assert f"kafka_broker_session runs with the options {running}" in done.stdout
+    assert f"kafka_broker_config, {wanted}" in done.stdout
