@@ -6,9 +6,15 @@ thread. Guarded by the lock of its log.
 """
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Final, NamedTuple
 
-from broker_stub.log.checkpoints import numbers, read_checkpoint, write_checkpoint
+from broker_stub.log.checkpoints import (
+    CorruptCheckpointError,
+    numbers,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
@@ -43,9 +49,16 @@ class LeaderEpochs:
         Raises:
             CorruptCheckpointError: it is damaged.
         """
-        self._entries = [
+        entries = [
             EpochEntry(*numbers(self.path, entry)) for entry in read_checkpoint(self.path, fields=2)
         ]
+        for before, entry in pairwise(entries):
+            if not (before.epoch < entry.epoch and before.start_offset < entry.start_offset):
+                raise CorruptCheckpointError(
+                    f"{self.path}: epoch {entry.epoch} from offset {entry.start_offset} on can't"
+                    f" follow epoch {before.epoch} from {before.start_offset} on"
+                )
+        self._entries = entries
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:

@@ -214,6 +214,7 @@ class _Loading:
 
 
 def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
+    epochs.truncate_from_end(0)  # recovery saw the last segments only, and none goes in before
     for segment in segments:
         try:
             for _, header in segment.walk(0):

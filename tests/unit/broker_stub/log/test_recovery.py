@@ -242,7 +242,18 @@ def test_leader_epochs_come_back_from_the_batches(tmp_path):
     assert open_log(folder).leader_epochs.entries == ((0, 0), (3, 2), (5, 3))
 
 
-@pytest.mark.parametrize("damage", ["0\n9\n0 0\n", "7\n1\n0 0\n", "0\n1\nzero 0\n", "0\n1\n0\n"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "0\n9\n0 0\n",
+        "7\n1\n0 0\n",
+        "0\n1\nzero 0\n",
+        "0\n1\n0\n",
+        "0\n2\n5 0\n3 1\n",  # the epochs go back
+        "0\n2\n0 1\n3 0\n",  # the offsets do
+        "0\n2\n0 0\n3 0\n",
+    ],
+)
 def test_a_damaged_leader_epoch_checkpoint_is_repaired_from_the_log(tmp_path, damage):
     folder = tmp_path / "orders-0"
     log = open_log(folder)
@@ -252,6 +263,17 @@ def test_a_damaged_leader_epoch_checkpoint_is_repaired_from_the_log(tmp_path, da
     (folder / "leader-epoch-checkpoint").write_text(damage)
     assert open_log(folder, clean=True).leader_epochs.entries == ((0, 0), (3, 2))
     assert (folder / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n3 2\n"
+
+
+def test_a_damaged_leader_epoch_checkpoint_is_repaired_from_all_segments_after_a_crash(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_bytes=150)
+    for leader_epoch in (1, 3, 5):
+        append(log, batch(b"a" * 60), leader_epoch=leader_epoch)
+    log.abandon()
+    (folder / "leader-epoch-checkpoint").write_text("damaged")
+    reopened = open_log(folder, recovery_point=2, segment_bytes=150)
+    assert reopened.leader_epochs.entries == ((1, 0), (3, 1), (5, 2))
 
 
 def test_epochs_after_the_cut_are_forgotten(tmp_path):
