@@ -1,4 +1,4 @@
-"""One partition's log: appends, reads, its offsets, and what it remembers of producers.
+"""One partition's log: appends, its offsets, what it remembers of producers, its upkeep.
 
 The serving thread appends and reads; the background thread flushes, applies retention, expires
 producers. One lock guards the list of segments, the offsets and the producers' state. Nothing
@@ -9,7 +9,7 @@ The folder is made by the first append, so ten thousand empty partitions cost no
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from broker_stub.log.append_info import (
     AppendInfo,
@@ -25,41 +25,29 @@ from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from broker_stub.log.log_files import rename_deleted
 from broker_stub.log.log_folder import LogFolder
-from broker_stub.log.log_state import LogState
 from broker_stub.log.open_files import OpenFiles, SyncFailedError
+from broker_stub.log.readable_log import ReadableLog
 from broker_stub.log.segment import Segment
-from broker_stub.log.segment_list import LogRead, SegmentList
-from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
-from broker_stub.log.transaction_index import AbortedTransaction
-from broker_stub.log.transactions import (
-    TransactionRanges,
-    check_marker,
-    note_batches,
-    read_markers,
-)
+from broker_stub.log.segment_list import LogRead
+from broker_stub.log.time_lookup import TimestampAndOffset
+from broker_stub.log.transactions import check_marker, note_batches, read_markers
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
 
 _NEVER: Final = INT64_MAX
 
-Result = TypeVar("Result")
 
-
-class PartitionLog(LogState):
+class PartitionLog(ReadableLog):
     """The log of one partition, open from its construction on."""
 
     __slots__ = (
         "_clean_end",
-        "_closed",
         "_log_folder",
         "_request_flush",
         "_request_recall",
-        "_segments",
         "config",
         "folder",
-        "partition",
-        "topic",
         "topic_id",
     )
 
@@ -82,10 +70,9 @@ class PartitionLog(LogState):
         `request_reindexing(log, segment)` has a segment's indexes made anew there, and
         `request_recall(log)` has producers remember more. The last two are called under the lock.
         """
-        super().__init__(LeaderEpochs(os.path.join(folder, LEADER_EPOCHS)))
+        epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
+        super().__init__(topic, partition, epochs, partial(request_reindexing, self))
         self.folder = folder
-        self.topic = topic
-        self.partition = partition
         self.topic_id = topic_id
         self.config = config
         self._log_folder = LogFolder(
@@ -93,8 +80,6 @@ class PartitionLog(LogState):
         )
         self._request_flush = request_flush
         self._request_recall = partial(request_recall, self)
-        self._segments = SegmentList(partial(request_reindexing, self))
-        self._closed = False
         self._clean_end = -1  # the end of the log, where it was opened after a clean stop
 
     def __repr__(self) -> str:
@@ -129,19 +114,6 @@ class PartitionLog(LogState):
         """
         self.topic_id = topic_id
         self._log_folder.name_topic(topic_id)
-
-    # What there is
-
-    @property
-    def size(self) -> int:
-        """The bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """The segments at this moment, oldest first."""
-        with self._lock:
-            return tuple(self._segments)
 
     def assign_leader_epoch(self, leader_epoch: int) -> None:
         """Note that a leader takes over at the end of the log."""
@@ -250,70 +222,6 @@ class PartitionLog(LogState):
     def _roll(self, now_ms: int) -> None:
         self._log_folder.roll(self._segments, self._log_end_offset, self.config, now_ms)
 
-    # Reading
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        limit_offset: int | None = None,
-        min_one_batch: bool = True,
-    ) -> LogRead:
-        """Whole batches from the one that contains `offset` on, of one segment.
-
-        Only what lies before `limit_offset` (the end of the log, when None). With
-        `min_one_batch` the first batch comes even if it is larger than `max_bytes`.
-
-        Raises:
-            OffsetOutOfRangeError: the offset is before the start or after the end.
-            KafkaStorageError: the disk refused, or the log is closed.
-        """
-        with self._lock:
-            self._check_open()
-            end_offset = self._log_end_offset
-            if not self._log_start_offset <= offset <= end_offset:
-                raise OffsetOutOfRangeError(
-                    f"{self.topic}-{self.partition} has offsets {self._log_start_offset} to "
-                    f"{end_offset}, not {offset}"
-                )
-            if limit_offset is not None and limit_offset < end_offset:
-                end_offset = limit_offset
-            if offset >= end_offset:
-                return LogRead(None, offset)
-            return self._segments.read(
-                offset, max_bytes, end_offset, self._log_end_offset, min_one_batch
-            )
-
-    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions that may have records in a range of offsets."""
-        with self._lock:
-            self._check_open()
-            return self._segments.aborted_transactions(from_offset, to_offset)
-
-    def uncommitted(self) -> TransactionRanges:
-        """All aborted transactions, and those that are open."""
-        with self._lock:
-            start, end = self._log_start_offset, self._log_end_offset
-            aborted = self._segments.aborted_transactions(start, end)
-            return TransactionRanges(aborted, self.producer_state.open_transactions)
-
-    def lookup_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
-        """The first record that is not older than `timestamp_ms`.
-
-        Raises:
-            KafkaStorageError, CorruptRecordError: the batch cannot be read.
-        """
-        with self._lock:
-            self._check_open()
-            return find_timestamp(self._segments.all(), timestamp_ms, self._log_start_offset)
-
-    def max_timestamp(self) -> TimestampAndOffset | None:
-        """The first of the records with the latest timestamp; raises as `lookup_timestamp`."""
-        with self._lock:
-            self._check_open()
-            return find_max_timestamp(self._segments.all())
-
     # Maintenance
 
     def delete_records(self, offset: int) -> int:
@@ -356,11 +264,6 @@ class PartitionLog(LogState):
             detached = self._segments.remove_oldest(count)
             self._move_start(self._segments.all()[0].base_offset)
             return [path for segment in detached for path in rename_deleted(segment)]
-
-    def while_open(self, act: Callable[[SegmentList], Result]) -> Result | None:
-        """Do something quick to the segments; None if the log is closed, its folder another's."""
-        with self._lock:
-            return None if self._closed else act(self._segments)
 
     def _move_start(self, offset: int) -> None:
         if offset > self._log_start_offset:
@@ -433,7 +336,3 @@ class PartitionLog(LogState):
             self._closed = True
             for segment in self._segments:
                 segment.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise KafkaStorageError(f"the log of {self.topic}-{self.partition} is closed")
