@@ -16,11 +16,12 @@ class FlushState:
         recovery_point: all before this offset is synced; recovery starts there.
     """
 
-    __slots__ = ("_failure", "_unflushed", "recovery_point")
+    __slots__ = ("_asked_ms", "_failure", "_unflushed", "recovery_point")
 
     def __init__(self) -> None:
         self.recovery_point = 0
         self._unflushed = 0
+        self._asked_ms = INT64_MAX  # the delay of the flush that was asked for
         self._failure: str | None = None
 
     def check(self) -> None:
@@ -32,9 +33,12 @@ class FlushState:
         if self._failure is not None:
             raise KafkaStorageError(self._failure)
 
-    def due_in_ms(self, flush_ms: int) -> int:
-        """When the batch that comes next is to be flushed: with those before, if some wait."""
-        return INT64_MAX if self._unflushed else flush_ms
+    def ask_in_ms(self, flush_ms: int, end_offset: int) -> int:
+        """In how long a flush of a log with this end is to come; never, if it will come anyway."""
+        if end_offset <= self.recovery_point or flush_ms >= self._asked_ms:
+            return INT64_MAX
+        self._asked_ms = flush_ms
+        return flush_ms
 
     def note_appended(self, records: int) -> int:
         """Count records that were written; how many wait to be synced now."""
@@ -44,6 +48,7 @@ class FlushState:
     def begin(self) -> None:
         """A flush takes care of all that waits."""
         self._unflushed = 0
+        self._asked_ms = INT64_MAX
 
     def done(self, end_offset: int) -> None:
         """All before `end_offset` is on disk."""

@@ -104,7 +104,9 @@ class PartitionLog(ReadableLog):
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
         self._flushes.done(recovery_point)
+        self._flushes.note_appended(log_end_offset - recovery_point)
         self._clean_end = log_end_offset if is_clean else -1
+        self._ask_for_flush(self._flushes.ask_in_ms(self.config.flush_ms, log_end_offset))
 
     def name_topic(self, topic_id: bytes) -> None:
         """Take the id of the topic, which the folder does not tell any more.
@@ -126,6 +128,8 @@ class PartitionLog(ReadableLog):
             self.config = config
             for segment in self._segments:
                 segment.update_config(config)
+            flush_in_ms = self._flushes.ask_in_ms(config.flush_ms, self._log_end_offset)
+        self._ask_for_flush(flush_in_ms)
 
     # Appending
 
@@ -175,7 +179,7 @@ class PartitionLog(ReadableLog):
             first_offset = self._log_end_offset
             places = number_batches(view, headers, first_offset, leader_epoch)
             self._note_leader_epoch(leader_epoch, first_offset)
-            flush_in_ms = self._write(view, places, now_ms)
+            rolled = self._write(view, places, now_ms)
             note_batches(
                 self.producer_state,
                 self._segments.active.transaction_index,
@@ -186,6 +190,10 @@ class PartitionLog(ReadableLog):
             last_offset = places[-1].last_offset
             self._log_end_offset = last_offset + 1
             unflushed = self._flushes.note_appended(last_offset + 1 - first_offset)
+            # A sealed segment is synced once, and never checked again.
+            flush_in_ms = self._flushes.ask_in_ms(
+                0 if rolled else config.flush_ms, self._log_end_offset
+            )
             info = AppendInfo(
                 first_offset,
                 last_offset,
@@ -194,17 +202,20 @@ class PartitionLog(ReadableLog):
                 False,
                 unflushed >= config.flush_messages,
             )
-        if flush_in_ms != _NEVER:
-            self._request_flush(self, flush_in_ms)
+        self._ask_for_flush(flush_in_ms)
         return info
+
+    def _ask_for_flush(self, delay_ms: int) -> None:
+        if delay_ms != _NEVER:
+            self._request_flush(self, delay_ms)
 
     def _note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
         if self.leader_epochs.assign(leader_epoch, start_offset) and self._segments:
             self._log_folder.write_leader_epoch(start_offset)
 
-    def _write(self, view: memoryview, places: Sequence[BatchPlace], now_ms: int) -> int:
-        """Write to the active segment, or to a new one; tell when a flush is needed."""
-        flush_in_ms = self._flushes.due_in_ms(self.config.flush_ms)
+    def _write(self, view: memoryview, places: Sequence[BatchPlace], now_ms: int) -> bool:
+        """Write to the active segment, or to a new one: then tell that one has ended."""
+        rolled = False
         if not self._segments:
             self._log_folder.make(self._segments, self._log_end_offset, self.config, now_ms)
         elif self._segments.active.should_roll(
@@ -215,9 +226,9 @@ class PartitionLog(ReadableLog):
             now_ms,
         ):
             self._roll(now_ms)
-            flush_in_ms = 0  # a sealed segment is synced once, and never checked again
+            rolled = True
         self._segments.active.append(view, places)
-        return flush_in_ms
+        return rolled
 
     def _roll(self, now_ms: int) -> None:
         self._log_folder.roll(self._segments, self._log_end_offset, self.config, now_ms)
@@ -285,13 +296,15 @@ class PartitionLog(ReadableLog):
 
     def _flush(self, *, is_closing: bool = False) -> None:
         with self._lock:
-            if self._closed or not self._segments:
+            if self._closed:
                 return
             self._flushes.check()
+            self._flushes.begin()
+            if not self._segments:
+                return
             end_offset = self._log_end_offset
             # With the segment that ends there: when it was rolled, its indexes were not synced.
             segments = self._segments.since(self.recovery_point - 1)
-            self._flushes.begin()
         try:
             self._log_folder.sync(segments, is_new=not self.recovery_point, is_closing=is_closing)
         except SyncFailedError as error:

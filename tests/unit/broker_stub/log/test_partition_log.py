@@ -95,25 +95,6 @@ def test_a_refused_append_leaves_the_log_as_it_was(tmp_path):
     assert log.log_end_offset == 1
 
 
-def test_flush_is_due_after_so_many_messages(tmp_path):
-    log = open_log(tmp_path / "orders-0", flush_messages=3)
-    assert [append(log, batch(b"a", b"b")).flush_due for _ in range(2)] == [False, True]
-    log.flush()
-    assert not append(log).flush_due
-    assert log.recovery_point == 4
-
-
-def test_flush_ms_asks_once_for_a_flush_of_unflushed_records(tmp_path):
-    requests = FlushRequests()
-    log = open_log(tmp_path / "orders-0", flush_ms=500, request_flush=requests)
-    append(log)
-    append(log)
-    assert requests == [(log, 500)]
-    log.flush()
-    append(log)
-    assert requests == [(log, 500), (log, 500)]
-
-
 # Rolling
 
 

@@ -1,9 +1,13 @@
 """What is on the disk for good, and when: files that a power loss must not take."""
 
 import os
+from unittest.mock import Mock
+
+import pytest
 
 from broker_stub.log.open_files import OpenFiles
-from tests.support.logs import append, batch, open_log
+from pyclient.errors import KafkaStorageError
+from tests.support.logs import FlushRequests, append, batch, config, open_log
 
 INDEX_SUFFIXES = (".index", ".timeindex")
 
@@ -52,3 +56,87 @@ def test_a_log_that_nothing_came_to_is_closed_as_it_is(tmp_path):
     log.assign_leader_epoch(7)
     log.close()
     assert "leader-epoch-checkpoint" in files.synced
+
+
+# When a flush is asked for
+
+
+def test_flush_is_due_after_so_many_messages(tmp_path):
+    log = open_log(tmp_path / "orders-0", flush_messages=3)
+    assert [append(log, batch(b"a", b"b")).flush_due for _ in range(2)] == [False, True]
+    log.flush()
+    assert not append(log).flush_due
+    assert log.recovery_point == 4
+
+
+def test_flush_ms_asks_once_for_a_flush_of_unflushed_records(tmp_path):
+    requests = FlushRequests()
+    log = open_log(tmp_path / "orders-0", flush_ms=500, request_flush=requests)
+    append(log)
+    append(log)
+    assert requests == [(log, 500)]
+    log.flush()
+    append(log)
+    assert requests == [(log, 500), (log, 500)]
+
+
+def test_flush_ms_that_is_set_or_lowered_asks_for_a_flush_of_what_waits(tmp_path):
+    requests = FlushRequests()
+    log = open_log(tmp_path / "orders-0", request_flush=requests)
+    log.update_config(config(flush_ms=500))
+    assert requests == []  # nothing waits
+    log.update_config(config())
+    append(log)
+    for flush_ms in (3_600_000, 100, 200):
+        log.update_config(config(flush_ms=flush_ms))
+    append(log)
+    assert requests == [(log, 3_600_000), (log, 100)]
+    log.flush()
+    append(log)
+    assert requests[2:] == [(log, 200)]
+
+
+def test_a_flush_is_asked_for_again_when_the_write_of_the_first_batch_failed(tmp_path, monkeypatch):
+    requests = FlushRequests()
+    log = open_log(tmp_path / "orders-0", flush_ms=500, request_flush=requests)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", Mock(side_effect=OSError(28, "No space left on device")))
+        with pytest.raises(KafkaStorageError):
+            append(log)
+    append(log)
+    assert requests == [(log, 500)]
+
+
+def test_flush_ms_asks_for_a_flush_of_what_a_crash_left_unsynced(tmp_path):
+    append(log := open_log(tmp_path / "orders-0"))
+    log.flush()
+    append(log)
+    log.abandon()
+    requests = FlushRequests()
+    found = {"request_flush": requests, "flush_ms": 300}
+    log = open_log(tmp_path / "orders-0", recovery_point=1, **found)
+    assert requests == [(log, 300)]
+    log.close()
+    requests.clear()
+    open_log(tmp_path / "orders-0", clean=True, recovery_point=2, **found)
+    assert requests == []
+
+
+def test_a_flush_of_nothing_is_no_reason_not_to_ask_for_the_next(tmp_path):
+    append(log := open_log(tmp_path / "orders-0"))
+    log.abandon()
+    requests = FlushRequests()
+    log = open_log(
+        tmp_path / "orders-0", log_start_offset=9, request_flush=requests, flush_ms=300
+    )  # it ends before that: it is emptied
+    log.flush()
+    requests.clear()
+    append(log)
+    assert requests == [(log, 300)]
+
+
+def test_what_a_crash_left_unsynced_counts_for_flush_messages(tmp_path):
+    append(log := open_log(tmp_path / "orders-0"))
+    log.abandon()
+    log = open_log(tmp_path / "orders-0", flush_messages=2)
+    assert append(log).flush_due
