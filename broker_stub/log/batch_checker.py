@@ -8,12 +8,14 @@ from typing import Final
 
 from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
 from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.open_files import OpenFile
 from pyclient import _twin
 from pyclient.errors import KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE, LOG_OVERHEAD
 
 _READ_BYTES: Final = 64 << 10
+_SEARCHED_BYTES: Final = 1 << 20  # at a time
 _MAGIC_AT: Final = 16
 # A message of before Kafka 0.11: its checksum, and what that covers, from the magic on.
 _OLD_SIZE_MIN: Final = 26
@@ -23,12 +25,13 @@ _OLD_CHECKSUM_AT: Final = 12
 class BatchChecker:
     """Looks at the batches of a segment. Small ones are read many at a time."""
 
-    __slots__ = ("_block", "_block_start", "_end", "_file")
+    __slots__ = ("_block", "_block_start", "_end", "_file", "_offset_max")
 
-    def __init__(self, file: OpenFile, end: int) -> None:
-        """Over the first `end` bytes of a file."""
+    def __init__(self, file: OpenFile, end: int, offset_max: int = INT64_MAX) -> None:
+        """Over the first `end` bytes of a file, where no batch has an offset past `offset_max`."""
         self._file = file
         self._end = end
+        self._offset_max = offset_max
         self._block = memoryview(b"")
         self._block_start = 0
 
@@ -47,20 +50,25 @@ class BatchChecker:
             not HEADER_SIZE <= header.size <= left
             or header.base_offset < next_offset
             or header.last_offset_delta < 0
+            or header.last_offset > self._offset_max
         ):
             return None
         batch = self._bytes(position, header.size)
         return header if _twin.crc32c(batch[CHECKSUM_FROM:]) == header.checksum else None
 
-    def has_batch_behind(self, position: int, next_offset: int) -> bool:
-        """Whether a whole batch lies anywhere behind a damaged one: then it is not a torn tail."""
-        data = read_exactly(self._file, position, self._end - position)
-        at = data.find(MAGIC, _MAGIC_AT + 1)
-        while at >= 0:
-            if self.batch_at(position + at - _MAGIC_AT, next_offset) is not None:
-                return True
-            at = data.find(MAGIC, at + 1)
-        return False
+    def batch_behind(self, position: int, next_offset: int) -> int | None:
+        """Where the first whole batch behind a damaged one starts; None behind a torn tail."""
+        start = position + 1
+        while start + HEADER_SIZE <= self._end:
+            magic_at = start + _MAGIC_AT
+            data = read_exactly(self._file, magic_at, min(_SEARCHED_BYTES, self._end - magic_at))
+            at = data.find(MAGIC)
+            while at >= 0:
+                if self.batch_at(start + at, next_offset) is not None:
+                    return start + at
+                at = data.find(MAGIC, at + 1)
+            start += len(data)
+        return None
 
     def _bytes(self, position: int, size: int) -> memoryview:
         start = position - self._block_start

@@ -68,6 +68,12 @@ class SparseIndex(IndexFile):
             self._last = self._entry(self._size - 1)
         return self._last
 
+    def _first_above(self, limit: int, field: int) -> Entry | None:
+        """The first entry whose `field` is more than `limit`; for rare use, it is slower."""
+        slots = range(self._size)
+        slot = bisect_right(slots, limit, key=lambda slot: self._entry(slot)[field])
+        return self._entry(slot) if slot < self._size else None
+
     def _last_at_most(self, limit: int, field: int) -> Entry | None:
         """The last entry whose `field` is at most `limit`; fields never decrease."""
         slot = _count_at_most(self.ENTRY, self._tail, limit, field)
@@ -108,6 +114,15 @@ class OffsetIndex(SparseIndex):
     def lookup_position(self, position: int) -> Entry | None:
         """The last entry at or before a position, as (last offset of a batch, its position)."""
         return self._absolute(self._last_at_most(position, field=1))
+
+    def lookup_after(self, offset: int) -> Entry | None:
+        """The first entry at or after `offset`, as (last offset of a batch, its position)."""
+        return self._absolute(self._first_above(offset - self.base_offset - 1, field=0))
+
+    def position_after(self, position: int) -> int | None:
+        """The first position that has an entry, after the one given."""
+        entry = self._first_above(position, field=1)
+        return None if entry is None else entry[1]
 
     def last(self) -> Entry | None:
         """The newest entry, as (last offset of a batch, its position)."""

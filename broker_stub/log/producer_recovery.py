@@ -83,13 +83,19 @@ def _replay(
 def _replay_segment(
     state: ProducerState, segment: Segment, from_offset: int, index: TransactionIndex | None
 ) -> None:
-    found = segment.find(from_offset)
-    for position, header in segment.walk(found[0] if found else segment.size):
+    for position, header in segment.walk_over_damage(_position_of(segment, from_offset)):
         markers = {}
         if header.is_control:
             batch = memoryview(read_exactly(segment.file(), position, header.size))
             markers = read_markers(batch, [header])
         note_batches(state, index, [header], [header.last_offset], markers)
+
+
+def _position_of(segment: Segment, offset: int) -> int:
+    if offset <= segment.base_offset:
+        return 0
+    found = segment.find(offset)
+    return found[0] if found else segment.size
 
 
 def _unlink_snapshot(folder: str, offset: int) -> None:

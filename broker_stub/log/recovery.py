@@ -3,7 +3,8 @@
 After a clean stop nothing is scanned: sizes come from the folder, the end of the log from its last
 index entry on, producers from the snapshot taken then. After a crash every batch from the recovery
 point's segment on is checked; the first one that is torn or damaged ends the log, and the indexes,
-the producers' state and the leader epochs are rebuilt from the rest. Runs before the log is
+the producers' state and the leader epochs are rebuilt from the rest. What was synced stays: where
+it is damaged, readers are told so, and what follows is found behind it. Runs before the log is
 served, off the serving thread.
 """
 
@@ -12,9 +13,9 @@ from collections.abc import Sequence
 
 from broker_stub import diagnostics
 from broker_stub.log.batch_checker import BatchChecker, refuse_old_format
-from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.checkpoints import CorruptCheckpointError
 from broker_stub.log.leader_epochs import LeaderEpochs
+from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.log_files import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
@@ -47,8 +48,8 @@ def load_log(
         found = list_files(log.folder)
         for path in found.leftovers:
             os.unlink(path)
-        loading = _Loading(log, files, found, recovery_point if never_cut else None)
-        loading.run(clean, recovery_point, log_start_offset)
+        loading = _Loading(log, files, found, recovery_point, clean=clean, never_cut=never_cut)
+        loading.run(log_start_offset)
     except OSError as error:
         raise KafkaStorageError(f"cannot open {log.folder}: {error}") from error
 
@@ -57,30 +58,39 @@ class _Loading:
     """The steps of opening one folder."""
 
     def __init__(
-        self, log: PartitionLog, files: OpenFiles, found: FolderFiles, whole_up_to: int | None
+        self,
+        log: PartitionLog,
+        files: OpenFiles,
+        found: FolderFiles,
+        recovery_point: int,
+        *,
+        clean: bool,
+        never_cut: bool,
     ) -> None:
-        """`whole_up_to`: an offset before which nothing is cut off, nor anything but a tail."""
         self._log = log
         self._files = files
         self._found = found
-        self._whole_up_to = whole_up_to
+        self._recovery_point = recovery_point
+        self._synced_to = INT64_MAX if clean else recovery_point
+        self._clean = clean
+        self._never_cut = never_cut
         self._epochs_changed = False
         self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
         self._recovered: list[Segment] = []
 
-    def run(self, clean: bool, recovery_point: int, log_start_offset: int) -> None:
+    def run(self, log_start_offset: int) -> None:
         log = self._log
         segments = [self._open_segment(sizes) for sizes in self._found.segments]
         if segments:  # old messages can only be where the log begins
             refuse_old_format(segments[0].file(), 0, segments[0].size)
         epochs_known = self._load_epochs()
-        self._recover(segments, clean, recovery_point)
+        self._recover(segments)
         end_offset = self._end_of(segments)
         first_offset = segments[0].base_offset if segments else 0
         start_offset = max(log_start_offset, first_offset)
         if end_offset < start_offset:
             told = (log.folder, end_offset, start_offset)
-            if clean and segments:
+            if self._clean and segments:
                 diagnostics.warn("%s ends at %d: that it starts at %d does not count", *told)
                 start_offset = first_offset
             else:
@@ -102,8 +112,8 @@ class _Loading:
             segments,
             start_offset,
             end_offset,
-            min(recovery_point, end_offset),
-            is_clean=clean and not self._recovered and not self._epochs_changed,
+            min(self._recovery_point, end_offset),
+            is_clean=self._clean and not self._recovered and not self._epochs_changed,
         )
 
     def _open_segment(self, sizes: SegmentFiles) -> Segment:
@@ -132,13 +142,13 @@ class _Loading:
             return False
         return True
 
-    def _recover(self, segments: list[Segment], clean: bool, recovery_point: int) -> None:
+    def _recover(self, segments: list[Segment]) -> None:
         """Check the segments that need it; what follows a damaged batch is cut off."""
         for at, segment in enumerate(segments):
             next_base = segments[at + 1].base_offset if at + 1 < len(segments) else None
-            unflushed = not clean and (next_base is None or next_base > recovery_point)
+            unflushed = not self._clean and (next_base is None or next_base > self._recovery_point)
             if not unflushed:
-                if segment.base_offset not in self._unindexed and segment.indexes_fit():
+                if segment.base_offset not in self._unindexed and _has_good_indexes(segment):
                     continue
                 self._reindex_segment(segment)
             elif self._recover_segment(segment) and next_base is not None:
@@ -158,33 +168,15 @@ class _Loading:
         self._recovered.append(segment)
         try:
             segment.note_batches()
-        except CorruptRecordError as error:
-            diagnostics.warn("%s is indexed up to a damaged batch: %s", segment.log_path, error)
+        except CorruptRecordError:
+            self._index_whole_batches(segment, INT64_MAX)
 
     def _recover_segment(self, segment: Segment) -> bool:
-        """Rebuild the sparse indexes from batches that are whole; tell whether any were not."""
-        epochs = self._log.leader_epochs
+        """Rebuild the sparse indexes from batches that are whole; tell whether the end was cut."""
         self._recovered.append(segment)
-        batches = BatchChecker(segment.file(), segment.size)
-        segment.clear_indexes()
-        position, next_offset = 0, segment.base_offset
-        while position < segment.size:
-            header = batches.batch_at(position, next_offset)
-            if header is None or not self._follows(header, segment, next_offset):
-                break
-            self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
-            segment.note_batch(position, header)
-            position += header.size
-            next_offset = header.last_offset + 1
+        position, next_offset = self._index_whole_batches(segment, self._synced_to)
         if position == segment.size:
             return False
-        if self._whole_up_to is not None and (
-            next_offset < self._whole_up_to or batches.has_batch_behind(position, next_offset)
-        ):
-            raise KafkaStorageError(
-                f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and what"
-                " follows can't be done without: bring the file back from a copy"
-            )
         diagnostics.warn(
             "%s: %d bytes after offset %d are torn or damaged, and cut off",
             segment.log_path,
@@ -194,11 +186,46 @@ class _Loading:
         segment.truncate(position)
         return True
 
-    def _follows(self, header: BatchHeader, segment: Segment, next_offset: int) -> bool:
-        """Whether a batch can have its offsets, which the checksum does not cover."""
-        if self._whole_up_to is not None:  # such a log is not compacted: there are no holes
-            return header.base_offset == next_offset
-        return header.last_offset - segment.base_offset <= OFFSETS_MAX
+    def _index_whole_batches(self, segment: Segment, synced_to: int) -> tuple[int, int]:
+        """Index the batches that are whole, up to one that is not, nor was synced.
+
+        Where it lies, and the offset that it should have.
+        """
+        epochs = self._log.leader_epochs
+        # The checksum does not cover the offsets: that an index can hold them is the least.
+        offset_max = segment.base_offset + OFFSETS_MAX
+        batches = BatchChecker(segment.file(), segment.size, offset_max)
+        segment.clear_indexes()
+        position, next_offset = 0, segment.base_offset
+        while position < segment.size:
+            header = batches.batch_at(position, next_offset)
+            if header is not None and (not self._never_cut or header.base_offset == next_offset):
+                self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
+                segment.note_batch(position, header)
+                position += header.size
+                next_offset = header.last_offset + 1
+                continue
+            behind = None
+            if self._never_cut or next_offset < synced_to:
+                behind = batches.batch_behind(position, next_offset)
+            if self._never_cut and (next_offset < self._recovery_point or behind is not None):
+                raise KafkaStorageError(
+                    f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and"
+                    " what follows can't be done without: bring the file back from a copy"
+                )
+            if behind is None:
+                break
+            diagnostics.warn(
+                "%s: bytes %d to %d, from offset %d on, are damaged. They were synced: they stay"
+                " as they are, with what follows them",
+                segment.log_path,
+                position,
+                behind,
+                next_offset,
+            )
+            segment.index_next()
+            position = behind
+        return position, next_offset
 
     def _end_of(self, segments: Sequence[Segment]) -> int:
         if not segments:
@@ -213,11 +240,18 @@ class _Loading:
             return active.read_next_offset()
 
 
+def _has_good_indexes(segment: Segment) -> bool:
+    try:
+        return segment.indexes_fit()
+    except CorruptRecordError:
+        return False  # nobody can tell
+
+
 def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
     epochs.truncate_from_end(0)  # recovery saw the last segments only, and none goes in before
     for segment in segments:
         try:
-            for _, header in segment.walk(0):
+            for _, header in segment.walk_over_damage(0):
                 epochs.assign(header.leader_epoch, header.base_offset)
         except CorruptRecordError as error:
             diagnostics.warn(

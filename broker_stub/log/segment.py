@@ -230,10 +230,14 @@ class Segment(SegmentReader):
         return self._indexes.are_rebuilt
 
     def indexes_fit(self) -> bool:
-        """Whether the indexes can be those of this segment: a glance, no proof."""
+        """Whether the indexes can be those of this segment: a glance, no proof.
+
+        Raises:
+            CorruptRecordError: it does not begin with a batch.
+        """
         return (
             self._indexes.fit(self.base_offset, self.size)
-            and (len(self.time_index) > 0 or self.first_timestamp < 0)
+            and (len(self.time_index) > 0 or self.read_first_timestamp() < 0)
             and self.transaction_index.is_sound(self.base_offset)
         )
 

@@ -98,6 +98,10 @@ class SegmentIndexes:
             self._bytes_since_entry = 0
         self._bytes_since_entry += place.size
 
+    def index_next(self) -> None:
+        """Have the next batch indexed: what lies before it is damaged, and no walk gets past."""
+        self._bytes_since_entry = self.interval_bytes + 1
+
     def seal(self) -> None:
         """Force the last time index entry, and write both out.
 

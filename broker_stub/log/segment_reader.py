@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from broker_stub import diagnostics
 from broker_stub.log.append_info import BatchPlace
-from broker_stub.log.batch_header import NO_TIMESTAMP, BatchHeader, read_header
+from broker_stub.log.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader, read_header
 from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.index_file import DamagedIndexError
 from broker_stub.log.indexes import Entry, OffsetIndex, SparseIndex, TimeIndex
@@ -93,10 +93,22 @@ class SegmentReader:
 
     @property
     def first_timestamp(self) -> int:
-        """The time of the first batch; -1 where it has none, or there is no batch."""
+        """The time of the first batch; -1 where it has none, is damaged, or there is no batch."""
         if self._first_timestamp is None and self.size:
-            self._first_timestamp = next(self.walk(0))[1].max_timestamp
+            try:
+                self._first_timestamp = self.read_first_timestamp()
+            except CorruptRecordError:
+                self._first_timestamp = NO_TIMESTAMP
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    def read_first_timestamp(self) -> int:
+        """The time of the first batch, from the file; -1 where it has none, or there is no batch.
+
+        Raises:
+            CorruptRecordError: it is damaged.
+        """
+        first = next(self.walk(0), None)
+        return NO_TIMESTAMP if first is None else first[1].max_timestamp
 
     def file(self) -> OpenFile:
         """The `.log` file, open for reading at least.
@@ -128,19 +140,65 @@ class SegmentReader:
             if len(block) < HEADER_SIZE:
                 raise CorruptRecordError("the segment ends inside a batch", position=position)
             header = read_header(block, position - block_start)
-            if header.size < HEADER_SIZE:
+            size = header.size
+            if not HEADER_SIZE <= size <= self.size - position or header.magic != MAGIC:
                 raise CorruptRecordError(
-                    f"{self.log_path} has a batch of {header.size} bytes", position=position
+                    f"{self.log_path} has no batch at byte {position}", position=position
                 )
             yield position, header
-            position += header.size
+            position += size
+
+    def walk_over_damage(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        """As `walk`, but goes on behind damaged bytes, with the next batch that is indexed.
+
+        For a start: nobody else has to have the index meanwhile.
+
+        Raises:
+            CorruptRecordError: none is.
+            KafkaStorageError: the file, or the index, cannot be read.
+        """
+        while position < self.size:
+            indexed = self.offset_index.position_after(position)
+            end = self.size if indexed is None else indexed
+            try:
+                for at, header in self.walk(position, end):
+                    if at + header.size > end:
+                        raise CorruptRecordError("a batch ends inside another", position=at)
+                    yield at, header
+            except CorruptRecordError as error:
+                if indexed is None:
+                    raise
+                diagnostics.warn("%s is passed over up to byte %d: %s", self.log_path, end, error)
+            position = end
 
     def find(self, offset: int) -> tuple[int, BatchHeader] | None:
         """The first batch that ends at or after `offset`, with its position.
 
         Raises:
+            CorruptRecordError: there is damage on the way, or where the offset was.
             KafkaStorageError: the way there is too long until the index is made anew; ask again.
         """
+        try:
+            return self._find(offset)
+        except CorruptRecordError:
+            # The batch that follows damaged bytes is indexed: see `index_next`.
+            found = self._find_indexed(offset)
+            if found is None:
+                raise
+            return found
+
+    def _find_indexed(self, offset: int) -> tuple[int, BatchHeader] | None:
+        """The batch of `offset`, if it is the next one that the index knows."""
+        try:
+            entry = None if self.offset_index.is_damaged else self.offset_index.lookup_after(offset)
+            found = None if entry is None else next(self.walk(entry[1]), None)
+        except (DamagedIndexError, CorruptRecordError):
+            return None
+        if entry is None or found is None or found[1].last_offset != entry[0]:
+            return None
+        return found if found[1].base_offset <= offset else None
+
+    def _find(self, offset: int) -> tuple[int, BatchHeader] | None:
         walk = self._walk_by_index(lambda: self.offset_index.lookup(offset))
         start = 0
         for count, (position, header) in enumerate(walk):
@@ -284,6 +342,10 @@ class SegmentReader:
         self.clear_indexes()
         for position, header in self.walk(0):
             self.note_batch(position, header)
+
+    def index_next(self) -> None:
+        """Have the next batch that is noted indexed: what lies before it is damaged."""
+        self._indexes.index_next()
 
     def note_batch(self, position: int, header: BatchHeader) -> None:
         """Index a batch that is there already."""

@@ -1,0 +1,114 @@
+"""Opening a folder whose records are damaged where they were synced: nothing is cut."""
+
+import struct
+
+import pytest
+
+from pyclient.errors import CorruptRecordError
+from tests.support.logs import (
+    NOW_MS,
+    append,
+    batch,
+    idempotent_batch,
+    open_log,
+    read_values,
+)
+
+FIRST = f"{0:020d}.log"
+
+
+def damage(path, number: int, field: int = 8, value: int = -5) -> bytes:
+    """Write a number into the header of a batch; the length, unless told otherwise."""
+    data = bytearray(path.read_bytes())
+    at = 0
+    for _ in range(number):
+        at += struct.unpack_from(">i", data, at + 8)[0] + 12
+    struct.pack_into(">i", data, at + field, value)
+    path.write_bytes(data)
+    return bytes(data)
+
+
+def filled(folder, count: int = 5, **values):
+    log = open_log(folder, **values)
+    for number in range(count):
+        append(log, batch(b"%d" % number, b"and more"))
+    return log
+
+
+# What is damaged
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(8, -5), (8, 100), (8, 1 << 30), (16, 0), (70, 0)],
+    ids=["no length", "a wrong length", "too long", "another format", "a record"],
+)
+def test_what_was_synced_stays_behind_a_damaged_batch(
+    tmp_path, clean, number, field, value, caplog
+):
+    folder = tmp_path / "orders-0"
+    filled(folder).close()
+    data = damage(folder / FIRST, number, field, value)
+    log = open_log(folder, clean=clean, recovery_point=10)
+    assert (log.log_end_offset, (folder / FIRST).read_bytes()) == (10, data)
+    if field != 70:  # else a clean start has no reason to look
+        assert f"from offset {2 * number} on, are damaged. They were synced" in caplog.text
+    for offset in range(2 * number + 2, 10):
+        assert list(read_values(log, offset)) == list(range(offset, 10))
+    with pytest.raises(CorruptRecordError):
+        read_values(log, 2 * number)
+    assert append(log).first_offset == 10
+
+
+def test_the_next_start_finds_what_is_behind_the_damage_as_well(tmp_path):
+    folder = tmp_path / "orders-0"
+    filled(folder).close()
+    damage(folder / FIRST, 1)
+    open_log(folder, clean=True, recovery_point=10).close()
+    log = open_log(folder, clean=True, recovery_point=10)
+    for offset in range(4, 10):
+        assert list(read_values(log, offset)) == list(range(offset, 10))
+
+
+def test_what_was_never_synced_is_cut_from_a_damaged_batch_on(tmp_path):
+    folder = tmp_path / "orders-0"
+    filled(folder).abandon()
+    damage(folder / FIRST, 3)
+    assert open_log(folder, recovery_point=6).log_end_offset == 6
+
+
+def test_producers_are_remembered_from_behind_the_damage(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    for sequence in range(5):
+        append(log, idempotent_batch(sequence))
+    log.close()
+    damage(folder / FIRST, 0)
+    log = open_log(folder, clean=True, recovery_point=5)
+    assert append(log, idempotent_batch(4)).duplicate
+    assert append(log, idempotent_batch(5)).first_offset == 5
+
+
+def test_a_sealed_segment_is_indexed_behind_its_damage_too(tmp_path):
+    folder = tmp_path / "orders-0"
+    values = {"segment_bytes": 300, "index_interval_bytes": 4096}
+    filled(folder, 9, **values).close()
+    damage(folder / FIRST, 1)
+    (folder / FIRST).with_suffix(".index").unlink()
+    log = open_log(folder, clean=True, recovery_point=18, **values)
+    assert list(read_values(log, 4)) == list(range(4, 18))
+
+
+@pytest.mark.parametrize("segment_bytes", [200, 1 << 20])
+def test_a_damaged_header_where_records_have_no_time_stops_nobody(tmp_path, segment_bytes):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder, segment_bytes=segment_bytes)
+    for _ in range(6):
+        append(log, batch(b"a" * 60, timestamps=[-1]))
+    log.close()
+    damage(folder / FIRST, 0)
+    log = open_log(folder, clean=True, recovery_point=6, segment_bytes=segment_bytes)
+    assert list(read_values(log, 1)) == [1, 2, 3, 4, 5]
+    assert append(log, batch(b"a" * 60, timestamps=[NOW_MS])).first_offset == 6
