@@ -264,6 +264,12 @@ class LogManager:
             log.advance_high_watermark(known.high_watermarks.get(key, 0))
             log.cleaned_to = known.cleaned_to.get(key, 0)
             self._logs[key] = log
+        for key, offset in known.recovery_points.items():
+            if offset and key.topic in self._never_cut and key not in self._logs:
+                raise KafkaStorageError(
+                    f"{log_dir.file(f'{key.topic}-{key.partition}')} is missing, and can't be done"
+                    " without: bring it back from a copy"
+                )
 
     def close(self, broker_epoch: int = -1) -> None:
         """Stop cleanly: all on disk, and marked as such, so that the next start scans nothing.

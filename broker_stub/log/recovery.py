@@ -86,6 +86,7 @@ class _Loading:
         epochs_known = self._load_epochs()
         self._recover(segments)
         end_offset = self._end_of(segments)
+        self._check_end(end_offset)
         first_offset = segments[0].base_offset if segments else 0
         start_offset = max(log_start_offset, first_offset)
         if end_offset < start_offset:
@@ -226,6 +227,23 @@ class _Loading:
             segment.index_next()
             position = behind
         return position, next_offset
+
+    def _check_end(self, end_offset: int) -> None:
+        """See that nothing is missing at the end, where no batch is torn."""
+        if end_offset >= self._recovery_point:
+            return
+        if self._never_cut:
+            raise KafkaStorageError(
+                f"{self._log.folder} ends at offset {end_offset}, but was synced up to"
+                f" {self._recovery_point}, and what is missing can't be done without: bring its"
+                " files back from a copy"
+            )
+        diagnostics.warn(
+            "%s ends at offset %d, but was synced up to %d: records are missing",
+            self._log.folder,
+            end_offset,
+            self._recovery_point,
+        )
 
     def _end_of(self, segments: Sequence[Segment]) -> int:
         if not segments:

@@ -1,6 +1,6 @@
 """Partition logs for tests: batches to append, logs to append them to, records read back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +179,7 @@ def open_manager(
     settings: Mapping[str, int] | None = None,
     cluster_id: str | None = None,
     node_id: int = 1,
+    never_cut: Container[str] = (),
     **values: Any,
 ) -> LogManager:
     """An open log manager over folders."""
@@ -190,6 +191,7 @@ def open_manager(
         cluster_id=cluster_id,
         default_config=config(**values),
         settings=LogManagerSettings(**(settings or {})),
+        never_cut=never_cut,
     )
     manager.open()
     return manager

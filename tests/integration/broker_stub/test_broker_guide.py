@@ -79,6 +79,12 @@ def damaged_metadata(folder: Path, _: pytest.MonkeyPatch) -> None:
     Broker(folder).start()
 
 
+def cut_metadata(folder: Path, _: pytest.MonkeyPatch) -> None:
+    path = kept(folder) / "__cluster_metadata-0" / f"{0:020d}.log"
+    path.write_bytes(b"")
+    Broker(folder).start()
+
+
 def several_controllers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata_log, "voters_of_state", lambda _: frozenset({1, 2, 3}))
     Broker(kept(folder)).start()
@@ -93,6 +99,7 @@ CASES = [
     left_out,
     copied,
     damaged_metadata,
+    cut_metadata,
     several_controllers,
 ]
 

@@ -1,16 +1,19 @@
-"""Opening a folder whose records are damaged where they were synced: nothing is cut."""
+"""Opening a folder whose records are damaged where they were synced, or missing: nothing is cut."""
 
+import os
 import struct
 
 import pytest
 
-from pyclient.errors import CorruptRecordError
+from pyclient.errors import CorruptRecordError, KafkaStorageError
 from tests.support.logs import (
     NOW_MS,
     append,
     batch,
+    create,
     idempotent_batch,
     open_log,
+    open_manager,
     read_values,
 )
 
@@ -112,3 +115,42 @@ def test_a_damaged_header_where_records_have_no_time_stops_nobody(tmp_path, segm
     log = open_log(folder, clean=True, recovery_point=6, segment_bytes=segment_bytes)
     assert list(read_values(log, 1)) == [1, 2, 3, 4, 5]
     assert append(log, batch(b"a" * 60, timestamps=[NOW_MS])).first_offset == 6
+
+
+# What is missing
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_records_that_are_missing_at_the_end_are_told_of(tmp_path, clean, caplog):
+    folder = tmp_path / "orders-0"
+    size = (filled(folder).segments[0].size // 5) * 3
+    os.truncate(folder / FIRST, size)
+    assert open_log(folder, clean=clean, recovery_point=10).log_end_offset == 6
+    assert f"{folder} ends at offset 6, but was synced up to 10: records are missing" in caplog.text
+
+
+@pytest.mark.parametrize("batches", [0, 3])
+@pytest.mark.parametrize("stopped_cleanly", [True, False])
+def test_a_log_that_is_never_cut_is_refused_when_its_end_is_missing(
+    tmp_path, batches, stopped_cleanly
+):
+    manager = open_manager(tmp_path)
+    log = create(manager)
+    for _ in range(5):
+        append(log)
+    manager.close()
+    if not stopped_cleanly:
+        (tmp_path / ".kafka_cleanshutdown").unlink()
+    path = tmp_path / "orders-0" / FIRST
+    os.truncate(path, path.stat().st_size // 5 * batches)
+    with pytest.raises(KafkaStorageError, match=f"offset {batches}, but was synced up to 5"):
+        open_manager(tmp_path, never_cut=("orders",))
+
+
+def test_a_log_that_is_never_cut_is_refused_when_its_folder_is_missing(tmp_path):
+    manager = open_manager(tmp_path)
+    append(create(manager))
+    manager.close()
+    (tmp_path / "orders-0").rename(tmp_path / "elsewhere")
+    with pytest.raises(KafkaStorageError, match="orders-0 is missing"):
+        open_manager(tmp_path, never_cut=("orders",))
