@@ -140,6 +140,7 @@ class Node:
             log = MetadataLog(self.logs, self.clock)
             load_image(self.image, log)
             check_single_node(self.image, log, self.logs, self.node_id)
+            self.logs.claim()
         except KafkaError:
             self.logs.give_back()
             raise

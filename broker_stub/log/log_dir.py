@@ -14,7 +14,7 @@ from broker_stub.log.checkpoints import Sync, write_atomically
 from broker_stub.log.open_files import OpenFile, fsync
 from pyclient.entropy import Entropy
 from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
-from pyclient.types import format_uuid, parse_uuid
+from pyclient.types import TopicPartition, format_uuid, parse_uuid
 
 META_PROPERTIES: Final = "meta.properties"
 LOCK: Final = ".lock"
@@ -36,6 +36,7 @@ class LogDir:
         self._sync = sync
         self.cluster_id = ""
         self.directory_id = bytes(16)
+        self._owner: int | None = None  # the node, until that is written
         self._clean_epoch: int | None = None  # as the clean stop before us noted it
         try:
             os.makedirs(path, exist_ok=True)
@@ -65,18 +66,20 @@ class LogDir:
             self._lock = None
 
     def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
-        """Read whose folder it is; write that for a new one.
+        """Read whose folder it is; for a new one, decide. `claim` writes that down.
 
         Raises:
             InconsistentClusterIdError: it belongs to another cluster.
-            KafkaStorageError: it belongs to another node, is of another format, or damaged.
+            KafkaStorageError: it belongs to another node, is of another format, or damaged, or
+                it holds partitions and nothing says whose they are.
         """
         path = self.file(META_PROPERTIES)
         found = _read_properties(path)
         if found is None:
+            self._refuse_partitions(path)
             self.cluster_id = cluster_id or format_uuid(entropy.uuid())
             self.directory_id = entropy.uuid()
-            self._write_identity(path, node_id)
+            self._owner = node_id
             return
         if found.get("version") != _VERSION:
             raise KafkaStorageError(
@@ -97,15 +100,31 @@ class LogDir:
             self.directory_id = _to_uuid(path, found["directory.id"])
         else:  # brokers before Kafka 3.7 wrote none
             self.directory_id = entropy.uuid()
-            self._write_identity(path, node_id)
+            self._owner = node_id
 
-    def _write_identity(self, path: str, node_id: int) -> None:
+    def _refuse_partitions(self, path: str) -> None:
+        for name in sorted(os.listdir(self.path)):
+            if partition_of(name) is not None and os.path.isdir(self.file(name)):
+                raise KafkaStorageError(
+                    f"{path} is missing or empty, but there is {name}: bring that file back from"
+                    " a copy, or take the folders of partitions away to begin anew"
+                )
+
+    def claim(self) -> None:
+        """Write whose folder it is, if it does not say so yet: now it is sure to be used.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        if self._owner is None:
+            return
         text = (
-            f"version={_VERSION}\nnode.id={node_id}\ncluster.id={self.cluster_id}\n"
+            f"version={_VERSION}\nnode.id={self._owner}\ncluster.id={self.cluster_id}\n"
             f"directory.id={format_uuid(self.directory_id)}\n"
         )
-        write_atomically(path, text, sync=self._sync)
+        write_atomically(self.file(META_PROPERTIES), text, sync=self._sync)
         self._sync(self.path)
+        self._owner = None
 
     def take_clean_shutdown(self) -> int | None:
         """The broker epoch of a clean stop, -1 where it was not noted; None after a crash.
@@ -137,6 +156,14 @@ class LogDir:
         text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
         self._sync(self.path)
+
+
+def partition_of(name: str) -> TopicPartition | None:
+    """The partition whose folder has this name."""
+    topic, _, index = name.rpartition("-")
+    if not topic or not (index.isascii() and index.isdigit()):
+        return None
+    return TopicPartition(topic, int(index))
 
 
 def _read_properties(path: str) -> dict[str, str] | None:

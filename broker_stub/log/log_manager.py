@@ -16,7 +16,7 @@ from typing import Final
 from broker_stub import diagnostics
 from broker_stub.log.housekeeping import DEFAULT_SETTINGS, Housekeeping, LogManagerSettings
 from broker_stub.log.log_config import DEFAULT_LOG_CONFIG, LogConfig
-from broker_stub.log.log_dir import LogDir
+from broker_stub.log.log_dir import LogDir, partition_of
 from broker_stub.log.offset_checkpoints import read_known_offsets
 from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
@@ -209,6 +209,8 @@ class LogManager:
     def open(self) -> None:
         """Lock the folders and open every log in them; after a crash, recover first.
 
+        New folders have no owner until `claim` is called, before anything is put there.
+
         Raises:
             KafkaStorageError: a folder is in use, of another node, or cannot be read.
             InconsistentClusterIdError: a folder belongs to another cluster.
@@ -225,12 +227,24 @@ class LogManager:
             for log_dir in self._dirs:
                 self._load_dir(log_dir)
         except OSError as error:
-            self.abandon()
+            self.give_back()
             raise KafkaStorageError(f"cannot open {', '.join(self._paths)}: {error}") from error
         except Exception:
-            self.abandon()
+            self.give_back()
             raise
         self._housekeeping.start()
+
+    def claim(self) -> None:
+        """Write into new folders whose they are, once it is sure that they will be used.
+
+        Raises:
+            KafkaStorageError: the disk refused.
+        """
+        try:
+            for log_dir in self._dirs:
+                log_dir.claim()
+        except OSError as error:
+            raise KafkaStorageError(f"cannot use {', '.join(self._paths)}: {error}") from error
 
     def _load_dir(self, log_dir: LogDir) -> None:
         epoch = log_dir.take_clean_shutdown()
@@ -245,7 +259,7 @@ class LogManager:
                 continue
             if name.endswith(_STRAY_FOLDER) or not os.path.isdir(folder):
                 continue
-            key = _partition_of(name)
+            key = partition_of(name)
             if key is None:
                 diagnostics.warn("%s is no partition's folder; it is left alone", folder)
                 continue
@@ -295,9 +309,12 @@ class LogManager:
             self.abandon()
 
     def give_back(self) -> None:
-        """Let go of folders that turn out to be somebody else's, as they were found."""
+        """Let go of folders that can't be used as they are, and leave them as they were found."""
         for log_dir in self._dirs:
-            log_dir.put_back_clean_shutdown()
+            try:
+                log_dir.put_back_clean_shutdown()
+            except OSError as error:  # then the next start recovers
+                diagnostics.warn("%s is not marked as stopped cleanly: %s", log_dir.path, error)
         self.abandon()
 
     def abandon(self) -> None:
@@ -319,11 +336,3 @@ class LogManager:
         for take_on in requested:
             take_on()
         return self._housekeeping.run_due(to_flush, to_remove)
-
-
-def _partition_of(name: str) -> TopicPartition | None:
-    """The partition whose folder has this name."""
-    topic, _, index = name.rpartition("-")
-    if not topic or not (index.isascii() and index.isdigit()):
-        return None
-    return TopicPartition(topic, int(index))

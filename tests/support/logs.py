@@ -194,6 +194,7 @@ def open_manager(
         never_cut=never_cut,
     )
     manager.open()
+    manager.claim()
     return manager
 
 

@@ -44,6 +44,11 @@ def folder_in_use(folder: Path, _: pytest.MonkeyPatch) -> None:
         Broker(folder).start()
 
 
+def lost_identity(folder: Path, _: pytest.MonkeyPatch) -> None:
+    (kept(folder) / "meta.properties").unlink()
+    Broker(folder).start()
+
+
 def other_node(folder: Path, _: pytest.MonkeyPatch) -> None:
     Broker(kept(folder), config={"node.id": 2}).start()
 
@@ -93,6 +98,7 @@ def several_controllers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 CASES = [
     port_in_use,
     folder_in_use,
+    lost_identity,
     other_node,
     newer_format,
     two_clusters,

@@ -13,6 +13,7 @@ def identified(folder, node_id=1, cluster_id=None) -> LogDir:
     log_dir = LogDir(str(folder))
     try:
         log_dir.identify(node_id, cluster_id, Entropy(seed=5))
+        log_dir.claim()
     finally:
         log_dir.release()
     return log_dir

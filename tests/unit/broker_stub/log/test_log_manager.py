@@ -3,6 +3,7 @@
 import os
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -324,6 +325,21 @@ def test_folders_that_are_no_partitions_are_reported_and_left_alone(tmp_path, ca
     manager.run_due()
     manager.close()
     assert partition_folders(tmp_path) == ["lost+found", "orders-0.6f0b-future", "to-delete"]
+
+
+@pytest.mark.parametrize("refuses", [KafkaStorageError("damaged"), OSError("disk")])
+def test_a_start_that_fails_leaves_the_clean_marks_as_they_were(tmp_path, refuses, monkeypatch):
+    folders = [tmp_path / name for name in ("one", "two")]
+    open_manager(*folders).close(7)
+    append(create(manager := open_manager(*folders)))
+    manager.close(7)
+    with monkeypatch.context() as patched:
+        patched.setattr("broker_stub.log.log_manager.load_log", Mock(side_effect=refuses))
+        with pytest.raises(KafkaStorageError):
+            open_manager(*folders)
+    for folder in folders:
+        assert (folder / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":7}'
+    assert open_manager(*folders).was_clean
 
 
 def test_a_log_that_cannot_be_closed_leaves_no_clean_mark(tmp_path, monkeypatch):

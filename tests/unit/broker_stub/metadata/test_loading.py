@@ -223,6 +223,7 @@ def test_a_partition_in_a_log_dir_that_was_not_given_is_refused_by_name(tmp_path
 
 
 def test_partitions_without_a_metadata_log_are_refused_and_left_alone(tmp_path):
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=abc\n")
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / "00000000000000000000.log").write_bytes(batch(b"precious"))
     assert "there is orders-0, but no __cluster_metadata-0" in refusal(tmp_path)

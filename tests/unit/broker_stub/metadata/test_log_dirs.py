@@ -44,3 +44,22 @@ def test_a_partition_may_be_moved_by_hand(folders):
     harness = NodeHarness(folders[0])
     assert harness.node.replicas.partition("orders", 1).log_end_offset == 1
     harness.node.close()
+
+
+def test_a_folder_that_is_empty_where_partitions_should_be_is_not_made_ours(folders, tmp_path):
+    folders[1].rename(tmp_path / "not mounted")
+    with pytest.raises(KafkaStorageError, match="orders-1 is in a log dir that is not among those"):
+        NodeHarness(*folders)
+    assert [path.name for path in folders[1].iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_folder_that_has_lost_its_identity_does_not_get_another(folders, is_empty):
+    paths = [folder / "meta.properties" for folder in folders]
+    for path in paths:
+        path.write_text("") if is_empty else path.unlink()
+    before = [sorted(folder.iterdir()) for folder in folders]
+    with pytest.raises(KafkaStorageError, match="is missing or empty, but there"):
+        NodeHarness(*folders)
+    assert [sorted(folder.iterdir()) for folder in folders] == before  # the clean marks, too
+    assert not any(path.exists() and path.read_text() for path in paths)
