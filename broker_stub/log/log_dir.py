@@ -8,6 +8,7 @@ and stop, off the serving thread.
 import contextlib
 import fcntl
 import os
+import weakref
 from typing import Final
 
 from broker_stub.log.checkpoints import Sync, write_atomically
@@ -21,6 +22,10 @@ LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 
 _VERSION: Final = "1"
+
+# Who has which folder, by process (a forked child has none) and real path. Its threads need no
+# lock: `setdefault` is one step.
+_in_use: dict[tuple[int, str], "weakref.ref[LogDir]"] = {}
 
 
 class LogDir:
@@ -38,16 +43,38 @@ class LogDir:
         self.directory_id = bytes(16)
         self._owner: int | None = None  # the node, until that is written
         self._clean_epoch: int | None = None  # as the clean stop before us noted it
+        self._place = (os.getpid(), os.path.realpath(path))
         try:
             os.makedirs(path, exist_ok=True)
+            self._keep_others_out()
             self._lock: OpenFile | None = OpenFile(self.file(LOCK), os.O_RDWR | os.O_CREAT)
-            # The first lock also excludes a broker in this process, the second one is Java's.
+            # The second one is Java's. The first holds in a forked child, too, as long as we live.
             fcntl.flock(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            self._let_others_in()
             raise KafkaStorageError(f"{path} is in use: another broker has locked it") from error
         except OSError as error:
+            self._let_others_in()
             raise KafkaStorageError(f"cannot use {path}: {error.strerror}") from error
+
+    def _keep_others_out(self) -> None:
+        """See that no other in this process has the folder.
+
+        It must not even open the lock file: to close it again would end Java's lock.
+
+        Raises:
+            BlockingIOError: one has it.
+        """
+        ours = weakref.ref(self)
+        found = _in_use.setdefault(self._place, ours)
+        if found is not ours and found() is not None:
+            raise BlockingIOError(self.path)
+        _in_use[self._place] = ours
+
+    def _let_others_in(self) -> None:
+        if _in_use.get(self._place) is weakref.ref(self):
+            del _in_use[self._place]
 
     def file(self, name: str) -> str:
         """The path of a file in the folder's root."""
@@ -64,6 +91,7 @@ class LogDir:
             # A forked child may have the file open as well: closing ours would not unlock it.
             fcntl.flock(self._lock.fd, fcntl.LOCK_UN)
             self._lock = None
+            self._let_others_in()
 
     def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
         """Read whose folder it is; for a new one, decide. `claim` writes that down.

@@ -1,6 +1,8 @@
 """The root of a data folder: its owner, its lock, the mark of a clean stop."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -70,6 +72,65 @@ def test_a_second_broker_is_kept_out_even_in_the_same_process(tmp_path):
         LogDir(str(tmp_path))
     first.release()
     LogDir(str(tmp_path)).release()
+
+
+CAN_JAVA_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+
+
+def can_java_lock(folder) -> bool:
+    """Whether another process gets the lock that Apache Kafka takes."""
+    command = [sys.executable, "-c", CAN_JAVA_LOCK, str(folder / ".lock")]
+    return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_a_second_broker_of_this_process_does_not_let_one_of_java_in(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    first = LogDir(str(tmp_path / "data"))
+    for name in ("data", "link"):
+        with pytest.raises(KafkaStorageError, match="is in use"):
+            LogDir(str(tmp_path / name))
+        assert not can_java_lock(tmp_path / "data")
+    first.release()
+    assert can_java_lock(tmp_path / "data")
+
+
+def test_a_folder_that_could_not_be_locked_can_be_used_later(tmp_path):
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(KafkaStorageError, match="cannot use") as kept:
+        LogDir(str(tmp_path))
+    (tmp_path / ".lock").rmdir()
+    LogDir(str(tmp_path)).release()
+    assert kept.value.__traceback__  # and with it, what could not lock the folder
+
+
+def test_a_folder_whose_broker_was_dropped_can_be_used_again(tmp_path):
+    log_dir = LogDir(str(tmp_path))
+    del log_dir
+    LogDir(str(tmp_path)).release()
+
+
+def test_a_forked_child_is_kept_out_while_its_parent_has_the_folder(tmp_path):
+    log_dir = LogDir(str(tmp_path))
+
+    def is_refused_in_a_child() -> bool:
+        child = os.fork()
+        if not child:
+            try:
+                LogDir(str(tmp_path))
+            except KafkaStorageError:
+                os._exit(1)
+            finally:
+                os._exit(0)
+        return os.waitpid(child, 0)[1] != 0
+
+    assert is_refused_in_a_child()
+    assert not can_java_lock(tmp_path)
+    log_dir.release()
+    assert not is_refused_in_a_child()
 
 
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
