@@ -7,13 +7,20 @@ meanwhile. Background thread.
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from broker_stub import diagnostics
 from broker_stub.log.batch_header import BatchHeader
 from broker_stub.log.compaction import Work
+from broker_stub.log.index_file import DamagedIndexError
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.producer_state import BATCHES_REMEMBERED, ProducerEntry, RememberedBatch
+from broker_stub.log.producer_state import (
+    BATCHES_REMEMBERED,
+    ProducerEntry,
+    ProducerState,
+    RememberedBatch,
+)
 from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import SegmentList
 from pyclient.errors import CorruptRecordError
@@ -29,33 +36,72 @@ def recall(log: PartitionLog) -> Work:
     Raises:
         KafkaStorageError: the disk refused; the next retry asks again.
     """
-    older = _OlderBatches(log.producers())
     try:
-        for segment, position in log.while_open(_tail) or ():
-            try:
-                for count, (_, header) in enumerate(segment.walk(position), 1):
-                    older.note(header)
-                    if count % _BATCHES_BETWEEN_PAUSES == 0:
-                        yield
-            except CorruptRecordError as error:
-                diagnostics.warn(
-                    "producers' retries from behind a damaged batch are not known again: %s", error
-                )
+        begun = log.while_open(partial(_begin, log.producer_state))
+        if begun is None:
+            return
+        older, tail = begun
+        for segment, position in tail:
+            yield from _note(log, segment, position, older)
         log.recall_producers(older.found)
     finally:
         log.producer_state.is_recalling = False
 
 
-def _tail(segments: SegmentList) -> list[tuple[Segment, int]]:
-    """The segments that the tail reaches into, oldest first, and from where on."""
+def _begin(
+    producers: ProducerState, segments: SegmentList
+) -> tuple["_OlderBatches", list[tuple[Segment, int]]]:
+    """Whose batches are looked for; the segments to look into, oldest first, from where on."""
     tail: list[tuple[Segment, int]] = []
     left = _TAIL_BYTES
     for segment in reversed(segments.all()):
         if left <= 0:
             break
-        tail.append((segment, segment.batch_around(segment.size - left)))
+        tail.append((segment, _start_in(segment, segment.size - left)))
         left -= segment.size
-    return tail[::-1]
+    return _OlderBatches(producers), tail[::-1]
+
+
+def _start_in(segment: Segment, position: int) -> int:
+    """Where the batch of a position starts, if that can be found; else the next one."""
+    if position <= 0:
+        return 0
+    try:
+        return segment.batch_around(position)
+    except CorruptRecordError:
+        behind = _indexed_behind(segment, position)
+        return segment.size if behind is None else behind
+
+
+def _note(log: PartitionLog, segment: Segment, position: int, older: "_OlderBatches") -> Work:
+    """Note the batches from a position on, but for what damage hides."""
+    while True:
+        try:
+            for count, (at, header) in enumerate(segment.walk(position), 1):
+                position = at
+                older.note(header)
+                if count % _BATCHES_BETWEEN_PAUSES == 0:
+                    yield
+            return
+        except CorruptRecordError as error:
+            diagnostics.warn(
+                "producers' retries from behind a damaged batch may not be known again: %s", error
+            )
+            behind = log.while_open(partial(_look_behind, segment, position))
+            if behind is None:
+                return
+            position = behind
+
+
+def _look_behind(segment: Segment, position: int, _segments: SegmentList) -> int | None:
+    return _indexed_behind(segment, position)
+
+
+def _indexed_behind(segment: Segment, position: int) -> int | None:
+    try:
+        return segment.offset_index.position_after(position)
+    except DamagedIndexError:
+        return None
 
 
 class _OlderBatches:
@@ -70,7 +116,7 @@ class _OlderBatches:
         self._wanted = {
             entry.producer_id: (entry.epoch, entry.batches[0].first_offset)
             for entry in producers
-            if not entry.tail_is_known
+            if entry.batches and not entry.tail_is_known
         }
         self.found: Mapping[int, deque[RememberedBatch]] = defaultdict(
             lambda: deque(maxlen=BATCHES_REMEMBERED - 1)

