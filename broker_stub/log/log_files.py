@@ -17,6 +17,7 @@ from broker_stub.log.segment import (
     file_name,
 )
 from broker_stub.log.segment_indexes import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from broker_stub.log.segment_list import SegmentList
 from broker_stub.log.transaction_index import TransactionIndex
 
 _NAME: Final = re.compile(r"([0-9]{20})(\.[a-z]+)(\.(?:deleted|cleaned|swap|rebuilt))?")
@@ -81,6 +82,31 @@ def rename_deleted(segment: Segment, *, with_snapshot: bool = True) -> list[str]
         with contextlib.suppress(FileNotFoundError):
             os.rename(snapshot, snapshot + DELETED_SUFFIX)
             renamed.append(snapshot + DELETED_SUFFIX)
+    return renamed
+
+
+def retire_oldest(segments: SegmentList, count: int) -> list[str]:
+    """Rename the files of the oldest segments and take these out, one by one; where they are then.
+
+    What is on the disk under its name stays in the list: the next start would find it, too.
+
+    Raises:
+        OSError: not even the first could be renamed.
+    """
+    renamed: list[str] = []
+    for _ in range(count):
+        oldest = segments.all()[0]
+        log_path = oldest.log_path
+        try:
+            renamed += rename_deleted(oldest)
+        except OSError:
+            if not os.path.exists(log_path):  # its indexes alone are no segment
+                segments.remove_oldest(1)
+                renamed.append(log_path + DELETED_SUFFIX)
+            if not renamed:
+                raise
+            break
+        segments.remove_oldest(1)
     return renamed
 
 

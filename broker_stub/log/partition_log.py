@@ -23,7 +23,7 @@ from broker_stub.log.checkpoints import LEADER_EPOCHS
 from broker_stub.log.idempotence import check_producers
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.log_files import rename_deleted
+from broker_stub.log.log_files import retire_oldest
 from broker_stub.log.log_folder import LogFolder
 from broker_stub.log.open_files import OpenFiles, SyncFailedError
 from broker_stub.log.readable_log import ReadableLog
@@ -259,10 +259,12 @@ class PartitionLog(ReadableLog):
     ) -> list[str]:
         """Take the oldest segments out, as many as `choose` says; the files, to be removed.
 
-        When all go, a new one is started first: the log keeps its end.
+        When all go, a new one is started first: the log keeps its end. Those whose files can't be
+        renamed stay, with all that follow.
 
         Raises:
             KafkaStorageError: the new segment could not be made.
+            OSError: no file could be renamed.
         """
         with self._lock:
             if self._closed or not self._segments:
@@ -272,9 +274,10 @@ class PartitionLog(ReadableLog):
                 return []
             if count == len(self._segments):
                 self._roll(now_ms)
-            detached = self._segments.remove_oldest(count)
-            self._move_start(self._segments.all()[0].base_offset)
-            return [path for segment in detached for path in rename_deleted(segment)]
+            try:
+                return retire_oldest(self._segments, count)
+            finally:
+                self._move_start(self._segments.all()[0].base_offset)
 
     def _move_start(self, offset: int) -> None:
         if offset > self._log_start_offset:

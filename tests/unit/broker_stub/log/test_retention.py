@@ -181,3 +181,35 @@ def test_leader_epochs_of_deleted_records_are_forgotten(tmp_path):
         append(log, batch(b"a"), leader_epoch=leader_epoch)
     delete_old_segments(log, NOW_MS)
     assert log.leader_epochs.entries == ((1, 2),)
+
+
+@pytest.mark.parametrize("refused", range(1, 10))
+def test_what_is_deleted_stays_deleted_when_a_rename_fails(tmp_path, monkeypatch, refused):
+    folder = tmp_path / "orders-0"
+    log = filled(folder, retention_ms=2500)
+    renames = 0
+
+    def rename(path, target):
+        nonlocal renames
+        renames += 1
+        if renames >= refused:
+            raise OSError(5, "Input/output error")
+        os.replace(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", rename)
+        try:
+            removed = delete_old_segments(log, NOW_MS + 5000)
+        except OSError:
+            removed = []
+    assert all(os.path.exists(path) for path in removed)
+    assert bool(removed) == (log.log_start_offset > 0) == (refused > 1)
+    start, end = log.log_start_offset, log.log_end_offset
+    assert bases(log) == sorted(int(path.stem) for path in folder.glob("*.log"))
+    log.close()
+    log = open_log(folder, clean=True, recovery_point=end, segment_bytes=SIZE, retention_ms=2500)
+    assert log.log_start_offset == start
+    assert list(read_values(log, start)) == list(range(start, end))
+    log.advance_high_watermark(end)
+    delete_old_segments(log, NOW_MS + 5000)
+    assert bases(log) == [3, 4, 5]
