@@ -5,6 +5,7 @@ are decoded where the topic's rules speak of each record: a compacted topic need
 old timestamps needs times. No state; any thread.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from broker_stub.log.append_info import AppendOrigin
@@ -33,9 +34,11 @@ from pyclient.errors import (
 )
 from pyclient.records.batch import HEADER_SIZE, RecordBatch
 from pyclient.records.compression import ExpandsTooFarError, decompress
+from pyclient.records.record import ConsumerRecord
 
 # Records that expand to more are not looked at: the broker has little memory, and others to serve.
-_LOOKED_AT_BYTES: Final = 32 << 20
+LOOKED_AT_BYTES: Final = 32 << 20
+_RECORDS_AT_ONCE: Final = 1000
 
 
 def split_batches(batches: memoryview) -> list[BatchHeader]:
@@ -124,7 +127,7 @@ def check_structure(batch: memoryview, header: BatchHeader) -> None:
     try:
         records = batch[HEADER_SIZE:]
         if codec:
-            records = memoryview(decompress(codec, records, _LOOKED_AT_BYTES))
+            records = memoryview(decompress(codec, records, LOOKED_AT_BYTES))
         _twin.RecordDecoder(records, header.record_count, 0, 0).verify_produced()
     except (UnsupportedCodecError, ExpandsTooFarError):
         return
@@ -161,12 +164,25 @@ def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
     """Refuse a batch with a record that breaks a rule of the topic; decodes them all.
 
     Raises:
-        InvalidRecordError: a record has no key, and the topic is compacted.
+        InvalidRecordError: a record has no key, and the topic is compacted; or they expand too far
+            to be looked at.
         InvalidTimestampError: a record is too far behind the broker's clock.
-        CorruptRecordError: the records cannot be decoded.
     """
+    try:
+        decoder = RecordBatch(batch).decoder(max_expanded=LOOKED_AT_BYTES)
+        while decoder.remaining:
+            _check_each(decoder.read(_RECORDS_AT_ONCE), config, now_ms)
+    except CorruptRecordError as error:
+        # Damage would have been found before. Another code than for that: see `check_structure`.
+        raise InvalidRecordError(
+            "the topic has rules for each record, and these can't be looked at: they expand to"
+            f" more than {LOOKED_AT_BYTES} bytes"
+        ) from error
+
+
+def _check_each(records: Sequence[ConsumerRecord], config: LogConfig, now_ms: int) -> None:
     oldest_ms = now_ms - config.message_timestamp_before_max_ms
-    for record in RecordBatch(batch).decode():
+    for record in records:
         if config.is_compacted and record.key is None:
             raise InvalidRecordError("a compacted topic refuses records without a key")
         if NO_TIMESTAMP != record.timestamp < oldest_ms and not config.uses_append_time:

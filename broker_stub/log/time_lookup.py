@@ -1,16 +1,22 @@
 """Searching a log by time: which record is the first at or after a timestamp.
 
 The segments' latest timestamps, then the time index, then the offset index lead to one batch; only
-that one is decoded. Called under the lock of the log.
+that one is decoded, unless it expands too far: then the whole batch is the answer. Called under
+the lock of the log.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker_stub.log.batch_header import BatchHeader
+from broker_stub.log.batch_validation import LOOKED_AT_BYTES
 from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.segment import Segment
+from pyclient.errors import CorruptRecordError
 from pyclient.records.batch import RecordBatch
+from pyclient.records.compression import ExpandsTooFarError
+
+_RECORDS_AT_ONCE: Final = 1000
 
 
 class TimestampAndOffset(NamedTuple):
@@ -49,7 +55,16 @@ def _first_record(
     segment: Segment, position: int, header: BatchHeader, timestamp_ms: int, from_offset: int
 ) -> TimestampAndOffset | None:
     batch = RecordBatch(read_exactly(segment.file(), position, header.size))
-    for record in batch.decode(from_offset=from_offset):
-        if record.timestamp >= timestamp_ms:
-            return TimestampAndOffset(record.timestamp, record.offset, header.leader_epoch)
+    try:
+        decoder = batch.decoder(from_offset=from_offset, max_expanded=LOOKED_AT_BYTES)
+    except CorruptRecordError as error:
+        if not isinstance(error.__cause__, ExpandsTooFarError):
+            raise
+        # It would take too much memory: a reader that begins with the batch finds it there.
+        offset = max(header.base_offset, from_offset)
+        return TimestampAndOffset(header.max_timestamp, offset, header.leader_epoch)
+    while decoder.remaining:
+        for record in decoder.read(_RECORDS_AT_ONCE):
+            if record.timestamp >= timestamp_ms:
+                return TimestampAndOffset(record.timestamp, record.offset, header.leader_epoch)
     return None

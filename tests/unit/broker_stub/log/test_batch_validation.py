@@ -192,9 +192,28 @@ def test_what_is_accepted_can_be_read(at, value):
 
 
 def test_what_expands_very_far_is_believed(monkeypatch):
-    monkeypatch.setattr(batch_validation, "_LOOKED_AT_BYTES", 1000)
+    monkeypatch.setattr(batch_validation, "LOOKED_AT_BYTES", 1000)
     buffer = batch(b"x" * 2000, codec=Codec.GZIP)
     assert check(buffer)[0].record_count == 1
+
+
+@pytest.mark.parametrize(
+    "rules", [{"cleanup_policy": ["compact"]}, {"message_timestamp_before_max_ms": 1000}]
+)
+def test_what_expands_very_far_is_refused_for_good_where_each_record_counts(monkeypatch, rules):
+    monkeypatch.setattr(batch_validation, "LOOKED_AT_BYTES", 1000)
+    with pytest.raises(InvalidRecordError, match="expand to more than 1000 bytes"):
+        check(batch(b"x" * 2000, codec=Codec.GZIP), **rules)
+    assert check(batch(b"x" * 900, codec=Codec.GZIP), **rules)
+
+
+def test_every_record_is_looked_at_where_each_counts():
+    times = [*[NOW_MS] * 2500, NOW_MS - 1001]
+    with pytest.raises(InvalidTimestampError, match="behind"):
+        check(
+            batch(*[b"a"] * len(times), timestamps=times, codec=Codec.GZIP),
+            message_timestamp_before_max_ms=1000,
+        )
 
 
 def test_what_no_library_here_expands_is_believed(monkeypatch):

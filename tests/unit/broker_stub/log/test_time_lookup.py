@@ -3,6 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker_stub.log import time_lookup
+from pyclient.records.compression import Codec
 from tests.support.logs import NOW_MS, append, batch, open_log
 
 
@@ -61,3 +63,23 @@ def test_any_search_agrees_with_looking_at_every_record(tmp_path_factory, batche
         assert log.lookup_timestamp(wanted) == expected
     latest = max(timestamps)
     assert log.max_timestamp() == (latest, timestamps.index(latest), 0)
+
+
+def test_a_batch_that_expands_very_far_is_the_answer_as_a_whole(tmp_path, monkeypatch):
+    log = open_log(tmp_path / "orders-0")
+    append(log, batch(b"old", timestamps=[NOW_MS - 1000]))
+    times = [NOW_MS, NOW_MS + 1, NOW_MS + 2]
+    append(log, batch(*[b"x" * 2000] * 3, timestamps=times, codec=Codec.GZIP), leader_epoch=3)
+    assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 1, 2, 3)
+    monkeypatch.setattr(time_lookup, "LOOKED_AT_BYTES", 1000)
+    assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 2, 1, 3)
+    assert log.max_timestamp() == (NOW_MS + 2, 1, 3)
+    log.delete_records(3)
+    assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 2, 3, 3)
+
+
+def test_a_record_far_behind_in_its_batch_is_found(tmp_path):
+    log = open_log(tmp_path / "orders-0")
+    times = [*[NOW_MS] * 2500, NOW_MS + 1]
+    append(log, batch(*[b"a"] * len(times), timestamps=times))
+    assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 1, 2500, 0)
