@@ -87,6 +87,11 @@ def put_append_time(
     _INT64.pack_into(buffer, position + 35, timestamp_ms)
 
 
+def put_max_timestamp(buffer: bytearray | memoryview, position: int, timestamp_ms: int) -> None:
+    """Write the latest timestamp of the batch's records. The checksum is wrong until renewed."""
+    _INT64.pack_into(buffer, position + 35, timestamp_ms)
+
+
 def put_checksum(buffer: bytearray | memoryview, position: int, checksum: int) -> None:
     """Write the checksum of the batch at `position`."""
     _UINT32.pack_into(buffer, position + 17, checksum)

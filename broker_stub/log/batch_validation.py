@@ -1,8 +1,9 @@
 """What a batch must be before it is written: whole, undamaged, and within the topic's rules.
 
-A client's records are walked over, for a batch that no consumer can read would stop them all. They
-are decoded where the topic's rules speak of each record: a compacted topic needs keys, a bound on
-old timestamps needs times. No state; any thread.
+A client's records are walked over: a batch that no consumer can read would stop them all, and
+their latest timestamp need not be what the header says. They are decoded where the topic's rules
+speak of each record: a compacted topic needs keys, a bound on old timestamps needs times. No state;
+any thread.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from broker_stub.log.batch_header import (
     BatchHeader,
     put_append_time,
     put_checksum,
+    put_max_timestamp,
     read_header,
 )
 from broker_stub.log.log_config import INT64_MAX, LogConfig
@@ -115,8 +117,8 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
         raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
 
 
-def check_structure(batch: memoryview, header: BatchHeader) -> None:
-    """Refuse a batch whose records are not what its header says.
+def check_structure(batch: memoryview, header: BatchHeader) -> int:
+    """Refuse a batch whose records are not what its header says; their latest timestamp.
 
     Those whose codec's library is not installed are believed, and those that expand very far.
 
@@ -128,18 +130,27 @@ def check_structure(batch: memoryview, header: BatchHeader) -> None:
         records = batch[HEADER_SIZE:]
         if codec:
             records = memoryview(decompress(codec, records, LOOKED_AT_BYTES))
-        _twin.RecordDecoder(records, header.record_count, 0, 0).verify_produced()
+        decoder = _twin.RecordDecoder(records, header.record_count, 0, header.base_timestamp)
+        return decoder.verify_produced()
     except (UnsupportedCodecError, ExpandsTooFarError):
-        return
+        return header.max_timestamp
     except CorruptRecordError as error:
         # Another code than for a bad checksum: sent again, it would be as bad.
         raise InvalidRecordError(str(error)) from error
 
 
 def check_times(
-    batches: memoryview, position: int, header: BatchHeader, config: LogConfig, now_ms: int
+    batches: memoryview,
+    position: int,
+    header: BatchHeader,
+    latest_ms: int,
+    config: LogConfig,
+    now_ms: int,
 ) -> BatchHeader:
     """Apply the topic's timestamp rule; stamps the batch where that rule is LogAppendTime.
+
+    Else the header gets the latest timestamp of the records, if it says another: lookups by time
+    and retention go by it.
 
     Raises:
         InvalidTimestampError: a record is too far from the broker's clock, or claims to have
@@ -149,15 +160,23 @@ def check_times(
         raise InvalidTimestampError("a producer does not set the time of the append")
     if config.uses_append_time:
         put_append_time(batches, position, header.attributes, now_ms)
-        checksum = _twin.crc32c(batches[position + CHECKSUM_FROM : position + header.size])
-        put_checksum(batches, position, checksum)
-        return read_header(batches, position)
-    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        return _sealed_again(batches, position, header.size)
+    if latest_ms - now_ms > config.message_timestamp_after_max_ms:
         raise InvalidTimestampError(
-            f"timestamp {header.max_timestamp} is more than "
+            f"timestamp {latest_ms} is more than "
             f"{config.message_timestamp_after_max_ms} ms ahead of {now_ms}"
         )
+    if latest_ms != header.max_timestamp:
+        put_max_timestamp(batches, position, latest_ms)
+        return _sealed_again(batches, position, header.size)
     return header
+
+
+def _sealed_again(batches: memoryview, position: int, size: int) -> BatchHeader:
+    """The header of a batch that was changed, once its checksum is right again."""
+    checksum = _twin.crc32c(batches[position + CHECKSUM_FROM : position + size])
+    put_checksum(batches, position, checksum)
+    return read_header(batches, position)
 
 
 def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
@@ -209,9 +228,10 @@ def validate(
     position = 0
     for index, header in enumerate(headers):
         check_batch(header, config, origin)
+        latest_ms = header.max_timestamp
         if origin is AppendOrigin.CLIENT:
-            check_structure(batches[position : position + header.size], header)
-        headers[index] = check_times(batches, position, header, config, now_ms)
+            latest_ms = check_structure(batches[position : position + header.size], header)
+        headers[index] = check_times(batches, position, header, latest_ms, config, now_ms)
         if decodes:
             check_records(batches[position : position + header.size], config, now_ms)
         position += header.size

@@ -229,8 +229,10 @@ cdef class RecordDecoder:
         reader.check_end()
         return records
 
-    def verify_produced(self) -> None:
+    def verify_produced(self) -> int:
         """Walk over the records that are left, as a producer writes them, and make none.
+
+        The latest of their timestamps; -1 where they have none.
 
         Raises:
             CorruptRecordError: the bytes are not the records that the batch announced, or their
@@ -239,12 +241,17 @@ cdef class RecordDecoder:
         cdef RecordReader reader = self.reader
         cdef RecordSpan span
         cdef const char *fault
+        cdef int64_t timestamp, latest = -1
         while reader.done < reader.count:
             fault = parse_record(reader.at, reader.end, &span)
             if fault is not NULL:
                 raise reader.corrupt_record(fault)
             if span.offset_delta != reader.done:
                 raise reader.corrupt(f"record {reader.done} of {reader.count} has another's offset")
+            timestamp = wire_add(self.base_timestamp, span.timestamp_delta)
+            if timestamp > latest:
+                latest = timestamp
             reader.at = span.end
             reader.done += 1
         reader.check_end()
+        return self.append_time if self.timestamp_type else latest

@@ -89,21 +89,26 @@ class RecordDecoder:
             )
         return records
 
-    def verify_produced(self) -> None:
+    def verify_produced(self) -> int:
         """Walk over the records that are left, as a producer writes them, and keep none.
+
+        The latest of their timestamps; -1 where they have none.
 
         Raises:
             CorruptRecordError: the bytes are not the records that the batch announced, or their
                 offsets do not follow each other.
         """
         self._from_offset = _INT64_MIN
+        latest = -1
         while True:
             done = self._done
             for number, record in enumerate(self.read(_VERIFIED_AT_ONCE), done):
                 if record.offset != self._base_offset + number:
                     raise self._corrupt(f"record {number} of {self._count} has another's offset")
+                if record.timestamp > latest:
+                    latest = record.timestamp
             if not self.remaining:
-                return
+                return latest if self._append_time is None else self._append_time
 
     def _read_into(self, records: list[ConsumerRecord], max_records: int) -> None:
         # One long loop over local names, with varints of one and two bytes spelled out: calls and

@@ -281,3 +281,45 @@ def test_offsets_that_do_not_follow_each_other_are_found(
     records = b"".join(bytes([12, 0, 0, delta, 1, 1, 0]) for delta in zigzag)
     with pytest.raises(CorruptRecordError, match="another's offset"):
         verify(with_records(records, len(deltas)))
+
+
+@pytest.mark.parametrize(
+    ("times", "latest"),
+    [
+        ([5], 5),
+        ([5, 9, 7], 9),
+        ([9, 5], 9),
+        ([-1, -1], -1),
+        ([-1, 3], 3),
+        ([2**63 - 1, 0], 2**63 - 1),
+        ([*range(3000), 0], 2999),
+    ],
+)
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_the_latest_timestamp_is_told(
+    times: list[int], latest: int, codec: Codec, twin: ModuleType
+) -> None:
+    records = [(time, b"k", b"v", []) for time in times]
+    batch = bytearray(build_batch(records, codec=codec))
+    struct.pack_into(">q", batch, 35, 123)  # whatever the header says
+    assert RecordBatch(batch).decoder().verify_produced() == latest
+
+
+def test_the_latest_timestamp_wraps_as_consumers_read_it(twin: ModuleType) -> None:
+    record = b"\x10\x00\x02\x00\x02k\x02v\x00"  # the delta of its time is 1
+    data = resealed(with_records(record), 27, ">q", 2**63 - 1)
+    assert RecordBatch(data).decoder().verify_produced() == -1
+    assert RecordBatch(data).decode()[0].timestamp == -(2**63)
+
+
+def test_the_latest_timestamp_is_of_the_records_that_are_left(twin: ModuleType) -> None:
+    records = [(time, b"k", b"v", []) for time in (9, 5, 7)]
+    decoder = RecordBatch(build_batch(records)).decoder()
+    decoder.read(1)
+    assert decoder.verify_produced() == 7
+
+
+def test_records_that_the_broker_stamped_have_its_time(twin: ModuleType) -> None:
+    records = [(time, b"k", b"v", []) for time in (9, 5)]
+    batch = build_batch(records, log_append_time_ms=3)
+    assert RecordBatch(batch).decoder().verify_produced() == 3

@@ -36,6 +36,13 @@ def changed(**fields: int) -> bytearray:
     return buffer
 
 
+def restamped(max_timestamp: int, **values) -> bytearray:
+    """A batch of two records whose header claims another latest timestamp."""
+    buffer = batch(b"a", b"b", **values)
+    HEADER.pack_into(buffer, 0, *read_header(buffer)._replace(max_timestamp=max_timestamp))
+    return sealed(buffer)
+
+
 def test_a_good_batch_passes_and_gives_its_header():
     buffer = batch(b"a", b"b")
     assert check(buffer) == [read_header(buffer)]
@@ -126,6 +133,31 @@ def test_a_timestamp_too_far_ahead_is_invalid():
     with pytest.raises(InvalidTimestampError, match="ahead"):
         check(ahead)
     assert check(ahead, message_timestamp_type="LogAppendTime")
+
+
+def test_a_timestamp_too_far_ahead_is_found_inside_the_batch():
+    ahead = restamped(NOW_MS, timestamps=[NOW_MS, NOW_MS + 3_600_001])
+    with pytest.raises(InvalidTimestampError, match=f"{NOW_MS + 3_600_001} is more than .* ahead"):
+        check(ahead)
+
+
+@pytest.mark.parametrize("claimed", [-1, 0, 5, NOW_MS + 10**9, 2**63 - 1])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("times", [[NOW_MS, NOW_MS + 7], [NOW_MS + 7, NOW_MS], [-1, -1]])
+def test_the_header_gets_the_latest_timestamp_of_the_records(claimed, codec, times):
+    honest = batch(b"a", b"b", timestamps=times, codec=codec)
+    buffer = restamped(claimed, timestamps=times, codec=codec)
+    (header,) = validate(memoryview(buffer), config(), AppendOrigin.CLIENT, NOW_MS)
+    assert header == read_header(buffer) == read_header(honest)
+    assert header.max_timestamp == max(times)
+    assert buffer == honest
+    RecordBatch(buffer).check_crc()
+
+
+def test_a_header_whose_records_nobody_looks_at_is_believed(monkeypatch):
+    monkeypatch.setattr(batch_validation, "LOOKED_AT_BYTES", 10)
+    buffer = restamped(NOW_MS + 5, timestamps=[NOW_MS, NOW_MS], codec=Codec.GZIP)
+    assert check(buffer)[0].max_timestamp == NOW_MS + 5
 
 
 def test_a_timestamp_too_far_behind_is_found_inside_the_batch():

@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_stub.log import time_lookup
+from broker_stub.log.batch_header import put_checksum, put_max_timestamp
+from pyclient import _twin
 from pyclient.records.compression import Codec
 from tests.support.logs import NOW_MS, append, batch, open_log
 
@@ -83,3 +85,13 @@ def test_a_record_far_behind_in_its_batch_is_found(tmp_path):
     times = [*[NOW_MS] * 2500, NOW_MS + 1]
     append(log, batch(*[b"a"] * len(times), timestamps=times))
     assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 1, 2500, 0)
+
+
+def test_a_header_that_lies_about_time_hides_no_record(tmp_path):
+    log = open_log(tmp_path / "orders-0")
+    buffer = batch(b"a", b"b", timestamps=[NOW_MS, NOW_MS + 1])
+    put_max_timestamp(buffer, 0, 5)
+    put_checksum(buffer, 0, _twin.crc32c(memoryview(buffer)[21:]))
+    append(log, buffer)
+    assert log.segments[0].max_timestamp == (NOW_MS + 1, 1)
+    assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 1, 1, 0)
