@@ -43,7 +43,8 @@ class Compaction:
     """One compaction of one log.
 
     Attributes:
-        end_offset: up to where the log is compacted, once `run` is through.
+        end_offset: up to where the log is compacted, once `run` is through. No further than
+            before when a part could not be: what it holds twice would stay for ever.
     """
 
     def __init__(
@@ -87,9 +88,12 @@ class Compaction:
             now_ms=self._now_ms,
             delete_retention_ms=self._log.config.delete_retention_ms,
         )
+        is_whole = True
         for group in self._groups(segments):
-            yield from self._compact(group, batch_filter, is_last=group[-1] is segments[-1])
-        self.end_offset = end_offset
+            is_last = group[-1] is segments[-1]
+            is_whole &= yield from self._compact(group, batch_filter, is_last)
+        if is_whole:
+            self.end_offset = end_offset
 
     # The keys
 
@@ -153,8 +157,13 @@ class Compaction:
                 sizes = list(own)
         return groups
 
-    def _compact(self, group: Sequence[Segment], batch_filter: BatchFilter, is_last: bool) -> Work:
-        """Write a group anew, and put the result in its place."""
+    def _compact(
+        self, group: Sequence[Segment], batch_filter: BatchFilter, is_last: bool
+    ) -> Generator[None, None, bool]:
+        """Write a group anew, and put the result in its place.
+
+        Tells whether what is left of the group is compacted: not where retention took some of it.
+        """
         cleaned = Segment.create(
             self._log.folder,
             group[0].base_offset,
@@ -167,7 +176,7 @@ class Compaction:
             changed = yield from self._write(group, cleaned, batch_filter, is_last)
             if not changed and len(group) == 1:
                 cleaned.remove()
-                return
+                return True
             cleaned.seal()
             modified_ns = os.stat(group[-1].log_path).st_mtime_ns  # retention may go by it
             os.utime(cleaned.log_path, ns=(modified_ns, modified_ns))
@@ -175,7 +184,9 @@ class Compaction:
         except Exception:  # not when a killed broker drops the work: it leaves what there is
             cleaned.remove()
             raise
-        self._on_replaced(self._log, swap_in(self._log, group, cleaned, self._files))
+        replaced = swap_in(self._log, group, cleaned, self._files)
+        self._on_replaced(self._log, replaced or [])
+        return replaced is not None or set(group).isdisjoint(self._log.segments)
 
     def _write(
         self, group: Sequence[Segment], cleaned: Segment, batch_filter: BatchFilter, is_last: bool

@@ -23,10 +23,11 @@ class SwapFailedError(KafkaError):
 
 def swap_in(
     log: PartitionLog, old: Sequence[Segment], cleaned: Segment, files: OpenFiles
-) -> list[str]:
+) -> list[str] | None:
     """Replace segments of a log; the renamed files of the old ones, to be removed later.
 
-    Nothing happens when the log was closed or has lost some of the old segments meanwhile.
+    None, and nothing happens, when the log was closed or has lost some of the old segments
+    meanwhile.
 
     Raises:
         SwapFailedError: the disk refused. What was begun is finished by the next start.
@@ -39,7 +40,7 @@ def swap_in(
 
 def _swap_in(
     log: PartitionLog, old: Sequence[Segment], cleaned: Segment, files: OpenFiles
-) -> list[str]:
+) -> list[str] | None:
 
     def take_over(segments: SegmentList) -> bool:
         if not segments.has(old):
@@ -61,11 +62,11 @@ def _swap_in(
     files.sync(log.folder)
     if not log.while_open(take_over):
         cleaned.remove()
-        return []
+        return None
     files.sync(log.folder)
     retired = log.while_open(retire)
     if retired is None:
-        return []
+        return None
     files.sync(log.folder)
     log.while_open(lambda _segments: cleaned.rename(""))
     files.sync(log.folder)

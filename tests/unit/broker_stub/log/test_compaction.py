@@ -350,6 +350,24 @@ def test_segments_that_retention_took_meanwhile_do_not_come_back(shelf):
     assert not [name for name in os.listdir(shelf.folder) if name.endswith((".cleaned", ".swap"))]
 
 
+@pytest.mark.parametrize(("taken", "end_offset"), [(1, 0), (4, 6)])
+def test_what_stays_of_segments_that_retention_took_is_compacted_the_next_time(
+    shelf, taken, end_offset
+):
+    shelf.log.update_config(config(**{**SMALL, "segment_bytes": 100}))
+    shelf.fill(*((b"k", b"v%d" % n) for n in range(6)), (b"active", b""))
+    shelf.log.update_config(config(**SMALL))  # four segments fit one
+    work = compaction(shelf.log, shelf.files)
+    steps = work.run()
+    next(steps)
+    shelf.log.detach_oldest(lambda _segments, _log: taken, NOW_MS)
+    for _ in steps:
+        pass
+    assert work.end_offset == end_offset
+    shelf.compact(first_dirty=max(end_offset, taken))
+    assert contents(shelf.log) == {5: (b"k", b"v5"), 6: (b"active", b"")}
+
+
 def test_a_log_that_is_deleted_meanwhile_is_left_alone(shelf):
     shelf.fill(*((b"k", b"v%d" % n) for n in range(8)))
     shelf.roll()
