@@ -68,7 +68,8 @@ class PartitionLog(ReadableLog):
 
         `request_flush(log, delay_ms)` has `flush` called on the background thread;
         `request_reindexing(log, segment)` has a segment's indexes made anew there, and
-        `request_recall(log)` has producers remember more. The last two are called under the lock.
+        `request_recall(log)` has producers remember more. The last two may be called under the
+        lock.
         """
         epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
         super().__init__(topic, partition, epochs, partial(request_reindexing, self))

@@ -191,14 +191,22 @@ class Segment(SegmentReader):
     def sync(self, *, with_indexes: bool) -> None:
         """Fsync the records and, once the segment is sealed, the indexes.
 
-        Recovery rebuilds the indexes of the active segment in any case. Called without the log's
+        Recovery rebuilds the indexes of the active segment in any case. One that somebody removed
+        is made anew, and is no reason to leave the records unsynced. Called without the log's
         lock, on the background thread.
         """
         self._files.sync(self.log_path)
-        if with_indexes:
-            self._indexes.sync()
-            if self.transaction_index:
-                self._files.sync(self.transaction_index.path)
+        if not with_indexes:
+            return
+        for index in (self.offset_index, self.time_index):
+            try:
+                self._files.sync(index.path)
+            except FileNotFoundError:
+                if os.path.exists(self.log_path):  # else retention or compaction was faster
+                    self.report_damaged(index)
+        if self.transaction_index:
+            # Without it readers would take aborted records for good ones: recovery makes it anew.
+            self._files.sync(self.transaction_index.path)
 
     # The indexes
 

@@ -84,7 +84,7 @@ class SegmentReader:
         # The time index ends with it, since the segment was sealed or closed in order.
         latest = self._checked_time(self.time_index.last)
         if latest is not None and latest[0] == NO_TIMESTAMP and self.first_timestamp >= 0:
-            self._found_damaged(self.time_index)
+            self.report_damaged(self.time_index)
         elif latest is not None:
             self._indexes.max_timestamp = latest
         if self._indexes.max_timestamp is None:
@@ -265,7 +265,7 @@ class SegmentReader:
                     return chain((first,), walk) if entry[1] > start else self.walk(start)
             except (DamagedIndexError, CorruptRecordError):
                 pass  # no file, or no batch where it says
-            self._found_damaged(self.offset_index)
+            self.report_damaged(self.offset_index)
         return self.walk(start)
 
     def _checked_time(self, lookup: Callable[[], Entry]) -> Entry | None:
@@ -288,7 +288,7 @@ class SegmentReader:
                     and found[1].max_timestamp == timestamp
                 ):
                     return entry
-            self._found_damaged(self.time_index)
+            self.report_damaged(self.time_index)
         return None
 
     def read_next_offset(self) -> int:
@@ -306,7 +306,8 @@ class SegmentReader:
 
     # Damaged indexes
 
-    def _found_damaged(self, index: SparseIndex) -> None:
+    def report_damaged(self, index: SparseIndex) -> None:
+        """Do without an index that does not fit, and have it made anew."""
         is_news = not self._indexes.are_damaged
         index.is_damaged = True
         if not is_news:
@@ -330,7 +331,7 @@ class SegmentReader:
             walked <= self._indexes.interval_bytes or self._indexes.are_rebuilt
         ):
             return
-        self._found_damaged(self.offset_index)
+        self.report_damaged(self.offset_index)
         raise self._not_indexed_yet()
 
     def _not_indexed_yet(self) -> KafkaStorageError:

@@ -5,9 +5,20 @@ from unittest.mock import Mock
 
 import pytest
 
+from broker_stub.log.append_info import AppendOrigin
 from broker_stub.log.open_files import OpenFiles
 from pyclient.errors import KafkaStorageError
-from tests.support.logs import FlushRequests, append, batch, config, open_log
+from tests.support.logs import (
+    FlushRequests,
+    append,
+    batch,
+    config,
+    create,
+    marker,
+    open_log,
+    open_manager,
+    transactional_batch,
+)
 
 INDEX_SUFFIXES = (".index", ".timeindex")
 
@@ -56,6 +67,36 @@ def test_a_log_that_nothing_came_to_is_closed_as_it_is(tmp_path):
     log.assign_leader_epoch(7)
     log.close()
     assert "leader-epoch-checkpoint" in files.synced
+
+
+def test_records_are_synced_also_when_an_index_of_theirs_was_removed(tmp_path, caplog):
+    manager = open_manager(tmp_path, segment_bytes=300, index_interval_bytes=1)
+    log = create(manager)
+    for _ in range(4):
+        append(log, batch(b"a" * 60))  # the third one rolls, and asks for a flush
+    indexes = [tmp_path / "orders-0" / f"{0:020d}{suffix}" for suffix in INDEX_SUFFIXES]
+    before = [index.read_bytes() for index in indexes]
+    for index in indexes:
+        index.unlink()
+    manager.run_due()
+    assert log.recovery_point == 4
+    while manager.run_due() == 0:
+        pass
+    assert caplog.text.count("is made anew") == 1
+    assert [index.read_bytes() for index in indexes] == before
+    manager.close()
+
+
+@pytest.mark.parametrize("suffix", [".log", ".txnindex"])
+def test_what_cannot_be_made_anew_while_serving_is_no_flush_without(tmp_path, suffix):
+    log = open_log(tmp_path / "orders-0", segment_bytes=150)
+    append(log, transactional_batch(b"a"), origin=AppendOrigin.COORDINATOR)
+    append(log, marker(committed=False), origin=AppendOrigin.COORDINATOR)
+    append(log, batch(b"a" * 60))
+    (tmp_path / "orders-0" / f"{0:020d}{suffix}").unlink()
+    with pytest.raises(KafkaStorageError, match="cannot sync"):
+        log.flush()
+    assert log.recovery_point == 0
 
 
 # When a flush is asked for
