@@ -84,7 +84,7 @@ class Broker:
         self._entropy = Entropy()
         self._log_dirs = given_log_dirs(self._config, data_dir)
         self._temporary: str | None = None
-        self._listeners = given_listeners(self._config, host, port)
+        self._listeners = self._configured = given_listeners(self._config, host, port)
         tls_contexts(self._config, self._listeners)  # read again when it starts
         self._run: BrokerRun | None = None
         self._pid = os.getpid()  # of the process that it belongs to
@@ -154,12 +154,16 @@ class Broker:
     def stop(self) -> None:
         """Stop cleanly, and remove the temporary folder. Does nothing if it does not run.
 
+        So may a signal handler: if it has interrupted another of these calls, that comes first.
+
         Raises:
             KafkaStorageError: the disk refused; it is stopped, and the next start recovers.
             IllegalStateError: this is the serving thread.
         """
         if self._pid != os.getpid():
             self._leave_to_parent()
+            return
+        if self._turns.put_off(self.stop):
             return
         with self._turn():
             atexit.unregister(self.stop)
@@ -176,6 +180,8 @@ class Broker:
         """
         if self._pid != os.getpid():
             self._leave_to_parent()
+            return
+        if self._turns.put_off(self.kill):
             return
         with self._turn():
             self._end(BrokerRun.kill)
@@ -284,6 +290,7 @@ class Broker:
         """In a forked child: forget what is not its own."""
         atexit.unregister(self.stop)
         self._run = self._temporary = None
+        self._listeners = self._configured  # the ports that were found are the parent's
 
     def _running(self) -> BrokerRun:
         if self._run is None:

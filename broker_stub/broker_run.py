@@ -49,17 +49,21 @@ class BrokerRun:
         try:
             self.listeners = self._server.listen(listeners, tls_contexts(config, listeners))
             self._node = Node(config, log_dirs, clock=clock, entropy=entropy, background=self)
-            self._node.open([one.endpoint for one in self.listeners])
-            prepare(self._node)
         except BaseException:
             self._server.stop()
             raise
         self._background = BackgroundThread(self._node.logs)
-        self._background.start()
-        self._server.call_soon(self._note_serving_thread)  # before any other call
-        self._server.start(self._node)
-        if isinstance(clock, ManualClock):
-            clock.on_advance(self._on_clock_advanced)
+        try:
+            self._node.open([one.endpoint for one in self.listeners])
+            prepare(self._node)
+            self._background.start()
+            self._server.call_soon(self._note_serving_thread)  # before any other call
+            self._server.start(self._node)
+            if isinstance(clock, ManualClock):
+                clock.on_advance(self._on_clock_advanced)
+        except BaseException:  # Ctrl-C, too: nobody else could let go of the folder any more
+            self.kill()
+            raise
 
     @property
     def running(self) -> bool:
@@ -118,8 +122,12 @@ class BrokerRun:
 
     def stop(self) -> None:
         """End the threads, then leave the disk as a clean start wants it."""
-        self._end_threads()
-        self._node.close()
+        try:
+            self._end_threads()
+            self._node.close()
+        except BaseException:
+            self._node.abandon()
+            raise
 
     def kill(self) -> None:
         """End the threads, and write nothing more."""

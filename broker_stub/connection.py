@@ -90,11 +90,19 @@ class Connection:
 
         Mostly it is gone, though: whatever it waited for, we do not wait with it.
         """
-        if self._parked is None and self._output:
-            self._ended = True
+        self._ended = True
+        self._finish()
+        if not self.closed:
             self._show_interest()
-        else:
+
+    def _finish(self) -> None:
+        """Of a client that sends no more: write out what there is, and hang up."""
+        if not self._output:
             self.close()
+        elif self._parked is not None:
+            self._parked.abandon()
+            self._parked = None
+            self._hang_up = True
 
     @property
     def is_waiting(self) -> bool:
@@ -113,8 +121,8 @@ class Connection:
             progressed = self._write()
             if self.closed or not progressed or not self._may_take_up_next():
                 break
-        if self._ended and (self._parked is not None or not self._output):
-            self.close()
+        if self._ended and not self.closed:
+            self._finish()
         if not self.closed:
             self._show_interest()
 

@@ -154,7 +154,10 @@ def _check_advertised(
 
 
 def _check_own_options(listeners: Sequence[Listener], config: BrokerConfig) -> None:
-    names = sorted(one.name.lower() for one in listeners)
+    # Those of controllers need not be among the listeners of a broker.
+    names = sorted(
+        {*(one.name.lower() for one in listeners), *map(str.lower, config[_CONTROLLERS])}
+    )
     for name in config.listeners_with_options:
         if name not in names:
             raise KafkaConfigurationError(

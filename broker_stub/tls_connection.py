@@ -51,6 +51,7 @@ class TlsConnection(Connection):
         wrapped = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         super().__init__(server, wrapped, context)
         self._is_secured = False
+        self._end_came = False
         self._deadline = server.after(HANDSHAKE_MAX_MS, self._on_deadline)
         # The next bytes of the output. OpenSSL wants the same again if it could not write them.
         self._chunk = _NOTHING
@@ -59,6 +60,7 @@ class TlsConnection(Connection):
         """Go on with the handshake, or receive and carry out what is complete."""
         if self._is_secured or self._shake_hands():
             super().on_readable()
+            self._look_for_end()
 
     def advance(self) -> None:
         """Go on with the handshake, or carry out requests and write answers."""
@@ -68,6 +70,12 @@ class TlsConnection(Connection):
             self._receive()
         if not self.closed:
             super().advance()
+        self._look_for_end()
+
+    def _look_for_end(self) -> None:
+        if self._end_came and not self.closed:
+            self._end_came = False
+            self._on_end()
 
     def _shake_hands(self) -> bool:
         """Whether it is done."""
@@ -104,8 +112,8 @@ class TlsConnection(Connection):
                     break  # the rest when requests before it are done
                 count = self.sock.recv_into(room)
                 if count == 0:
-                    self._on_end()
-                    return False
+                    self._end_came = True
+                    break  # what came before it is carried out first
                 self._input.received(count)
                 records += 1
                 came = True

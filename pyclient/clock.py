@@ -7,6 +7,7 @@ Two readings, never mixed: `now_ms` is the wall clock, for timestamps of records
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 
@@ -77,5 +78,6 @@ class ManualClock:
         self._listeners.append(listener)
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Do not call this any more."""
-        self._listeners.remove(listener)
+        """Do not call this any more, if it was called at all."""
+        with suppress(ValueError):
+            self._listeners.remove(listener)

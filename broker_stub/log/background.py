@@ -47,11 +47,12 @@ class BackgroundThread:
             self._changed.notify()
 
     def stop(self) -> None:
-        """Finish what was submitted and what is due, and end the thread."""
+        """Finish what was submitted and what is due, and end the thread, if it was started."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         wait_ms = self._keep_house()

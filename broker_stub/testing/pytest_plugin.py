@@ -34,7 +34,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     running = item.config.stash.get(_session_config, None)
     if running is None or "kafka_broker_session" not in used:
         return
-    wanted = used.get("kafka_broker_config", running)
+    wanted = used.get("kafka_broker_config", running) or {}
     if wanted != running:
         pytest.fail(
             f"kafka_broker_session runs with the options {dict(running)!r}, not with this test's"
@@ -80,7 +80,7 @@ def kafka_broker_session(
     """
     from broker_stub.broker import Broker
 
-    request.config.stash[_session_config] = dict(kafka_broker_config)
+    request.config.stash[_session_config] = dict(kafka_broker_config or {})
     with Broker(config=kafka_broker_config) as broker:
         yield broker
 

@@ -11,6 +11,7 @@ import pytest
 
 from broker_stub import Broker
 from broker_stub.node import Node
+from pyclient.clock import ManualClock
 from pyclient.errors import IllegalStateError
 from pyclient.protocol.messages.metadata import MetadataRequest
 from tests.integration.broker_stub.raw_client import RawClient
@@ -124,19 +125,58 @@ def test_a_stop_that_waits_for_the_serving_thread_is_not_waited_for_there(use):
     assert not broker.running
 
 
-def test_a_signal_handler_does_not_wait_for_the_stop_that_it_interrupted(monkeypatch):
-    broker = Broker().start()
+def test_a_signal_handler_that_stops_a_broker_while_it_stops_changes_nothing(monkeypatch, tmp_path):
+    broker = Broker(tmp_path).start()
     close = Node.close
 
     def interrupted(node: Node) -> None:
+        broker.stop()
+        broker.kill()
         with pytest.raises(IllegalStateError, match="in the middle of starting or ending"):
-            broker.stop()
+            broker.restart()
         close(node)
 
     monkeypatch.setattr(Node, "close", interrupted)
-    folder = broker.data_dir
     assert at_once(broker.stop) == []
-    assert not folder.exists()
+    assert not broker.running
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    monkeypatch.undo()
+    broker.start().stop()
+
+
+def test_a_signal_handler_that_stops_a_broker_while_it_starts_has_its_way(monkeypatch, tmp_path):
+    opened = Node.open
+
+    def interrupted(node: Node, endpoints: object) -> None:
+        broker.stop()
+        opened(node, endpoints)
+
+    broker = Broker(tmp_path)
+    monkeypatch.setattr(Node, "open", interrupted)
+    assert at_once(broker.start) == []
+    assert not broker.running
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize("step", ["open", "close"])
+def test_ctrl_c_while_a_broker_starts_or_stops_leaves_its_folder_to_the_next(
+    monkeypatch, tmp_path, step
+):
+    broker = Broker(tmp_path, clock=ManualClock())
+    act = getattr(Node, step)
+
+    def interrupted(node: Node, *arguments: object) -> None:
+        if step == "open":
+            act(node, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Node, step, interrupted)
+        with pytest.raises(KeyboardInterrupt), broker:
+            pass
+    assert not broker.running
+    with broker, Broker(tmp_path / "another"):
+        broker.create_topic("orders")
 
 
 def test_what_a_call_raises_is_its_callers_also_where_it_would_end_a_thread():

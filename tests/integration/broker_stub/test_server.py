@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -152,16 +153,35 @@ def test_a_large_response_arrives_whole_by_a_slow_reader(broker, connect):
         assert slow.receive().error_code == 0
 
 
-def test_a_client_that_says_no_more_can_still_read_all_its_answers():
+@pytest.mark.parametrize("waits_behind", [False, True])
+def test_a_client_that_says_no_more_can_still_read_all_its_answers(waits_behind):
     with Broker() as broker, RawClient(broker.port, receive_buffer=4096) as client:
         broker.create_topic("orders", config={"max.message.bytes": str(8 << 20)})
         client.ask(produce_request("orders", batch(b"x" * (6 << 20), size=8 << 20)), 9)
         client.send(fetch_request(), 12)
         client.send(fetch_request(), 12)
+        if waits_behind:
+            client.send(fetch_request(1), 12)
         client.socket.shutdown(socket.SHUT_WR)
         for _ in range(2):
             assert len(client.receive().responses[0].partitions[0].records) > 6 << 20
         assert client.is_closed_by_peer()
+
+
+def test_what_was_sent_before_a_client_went_is_carried_out(broker, connect):
+    with connect() as client:
+        client.ask(ApiVersionsRequest(), 0)
+        busy = threading.Event()
+        broker._running()._server.call_soon(lambda: busy.wait(20))
+        for _ in range(20):
+            request = produce_request("orders", batch(b"a"), acks=0)
+            client.send(request, 9, answered=False)
+        if isinstance(client.socket, ssl.SSLSocket):
+            client.socket.settimeout(0)
+            with suppress(ssl.SSLWantReadError):
+                client.socket.unwrap()  # says goodbye, and does not wait for the answer
+    busy.set()
+    wait_until(broker, lambda node: node.replicas.partition("orders", 0).log_end_offset == 20)
 
 
 @pytest.mark.parametrize(

@@ -143,3 +143,11 @@ def test_options_of_no_listener_are_refused(name):
     configured_listeners(BrokerConfig({**config, f"listener.name.internal.{option}": "none"}))
     with pytest.raises(KafkaConfigurationError, match="the listeners are internal, in lower case"):
         configured_listeners(BrokerConfig({**config, f"listener.name.{name}.{option}": "none"}))
+
+
+def test_controllers_that_listen_elsewhere_may_have_options():
+    option = {"listener.name.controller.ssl.client.auth": "none"}
+    (one,) = configured_listeners(
+        BrokerConfig({"controller.listener.names": "CONTROLLER", **option}), port=9092
+    )
+    assert one.name == "PLAINTEXT"
