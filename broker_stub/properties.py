@@ -12,8 +12,9 @@ from typing import Final
 
 from pyclient.errors import KafkaConfigurationError
 
-_SEPARATOR: Final = re.compile(r"\s*(?<!\\)[=:]\s*")
-_SEPARATOR_IN_FILES: Final = re.compile(rf"{_SEPARATOR.pattern}|(?<!\\)\s+")
+_LINE: Final = re.compile(
+    r"(?P<key>(?:[^\\=:\s]|\\.)+)(?P<separator>\s*[=:]\s*|\s+)(?P<value>.*)", re.DOTALL
+)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -33,24 +34,23 @@ def read_properties(path: Path) -> dict[str, str]:
     options: dict[str, str] = {}
     for number, line in _logical_lines(text):
         try:
-            key, value = parse_property(line, _SEPARATOR_IN_FILES)
+            key, value = parse_property(line, space_separates=True)
         except ValueError as error:
             raise KafkaConfigurationError(f"{path}, line {number}: {error}") from None
         options[key] = value
     return options
 
 
-def parse_property(line: str, separator: re.Pattern[str] = _SEPARATOR) -> tuple[str, str]:
+def parse_property(line: str, *, space_separates: bool = False) -> tuple[str, str]:
     """Split `key=value`.
 
     Raises:
         ValueError: there is no key or no separator.
     """
-    found = separator.search(line)
-    key = "" if found is None else line[: found.start()].strip()
-    if found is None or not key:
+    found = _LINE.fullmatch(line.strip())
+    if found is None or not (space_separates or found["separator"].strip()):
         raise ValueError(f"{line!r} is not of the form key=value")
-    return _unescaped(key), _unescaped(line[found.end() :].rstrip())
+    return _unescaped(found["key"]), _unescaped(found["value"])
 
 
 def _unescaped(text: str) -> str:

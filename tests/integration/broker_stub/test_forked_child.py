@@ -111,6 +111,18 @@ def test_a_forked_child_is_told_at_once_whose_the_broker_is(monkeypatch, use):
         assert is_served(broker)
 
 
+def test_a_forked_child_that_lets_go_of_the_broker_may_have_one_of_its_own():
+    def begin_anew() -> tuple[bool, bool]:
+        broker.stop()
+        with broker:
+            return broker.port != port, is_served(broker)
+
+    with Broker() as broker:
+        port = broker.port
+        assert told_by_child(begin_anew) == "(True, True)"
+        assert is_served(broker)
+
+
 @pytest.mark.parametrize("end", [Broker.stop, Broker.kill])
 def test_a_forked_child_does_not_wait_for_a_turn_that_its_parent_took(monkeypatch, end):
     broker = Broker().start()

@@ -18,13 +18,14 @@ from pyclient.errors import KafkaConfigurationError
         ("a=", ("a", "")),
         ("a=b=c", ("a", "b=c")),
         (r"a\:b=c\\d\u0041", ("a:b", r"c\dA")),
+        (r"a\\=b", ("a\\", "b")),
     ],
 )
 def test_a_line_is_a_key_and_a_value(line, pair):
     assert parse_property(line) == pair
 
 
-@pytest.mark.parametrize("line", ["nonsense", "=value", ""])
+@pytest.mark.parametrize("line", ["nonsense", "=value", "", "a b"])
 def test_a_line_without_a_key_or_a_separator_is_refused(line):
     with pytest.raises(ValueError, match="key=value"):
         parse_property(line)

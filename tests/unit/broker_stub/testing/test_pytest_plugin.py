@@ -113,6 +113,13 @@ def test_options_of_the_top_conftest_reach_every_broker(tmp_path):
     assert "8 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_no_options_at_all_are_none(tmp_path):
+    (tmp_path / "conftest.py").write_text(OVERRIDE.replace('{"num.partitions": 5}', "None"))
+    (tmp_path / "test_a.py").write_text(uses(1))
+    done = run_pytest(tmp_path, *PLUGIN)
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("first", "second", "running", "wanted"),
     [
