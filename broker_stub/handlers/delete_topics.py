@@ -49,11 +49,11 @@ def handle(
         if not result.error_code and result.topic_id in found:
             _fail(found[result.topic_id], twice)
             continue
+        if not result.error_code:
+            found[result.topic_id] = result
         if count > 1:
             _fail(result, twice)
         results.append(result)
-        if not result.error_code:
-            found[result.topic_id] = result
     doomed = [result for result in found.values() if not result.error_code]
     parked: Parked[DeleteTopicsResponse] = Parked()
 

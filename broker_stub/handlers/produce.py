@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from broker_stub import diagnostics
 from broker_stub.dispatch import CloseConnection
 from broker_stub.handlers._errors import message_of
 from broker_stub.log.append_info import AppendInfo
@@ -29,6 +30,7 @@ from pyclient.error_codes import (
     InvalidRequiredAcksError,
     InvalidTopicError,
     KafkaStorageError,
+    UnknownServerError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
@@ -131,9 +133,9 @@ class Appends:
                 if self._version < _ZSTD_FROM:
                     self._check_codec(records)
                 info = partition.append(records, acks=self._acks, now_ms=self._now_ms)
-            except BrokerResponseError as error:
-                self.failed = error
-                outcomes.append((index, error))
+            except Exception as error:  # noqa: BLE001  answered; others of the request go on
+                self.failed = _told_to_client(error)
+                outcomes.append((index, self.failed))
                 continue
             if not info.duplicate:
                 self._appended.append(partition)
@@ -203,10 +205,12 @@ class Appends:
         ) -> None:
             nonlocal outstanding
             outstanding -= 1
-            partition.flushed(error)
             self._node.replicas.wake_fetches([partition])
+            index = outcomes[at][0]
             if error is not None:
-                outcomes[at] = (outcomes[at][0], KafkaStorageError(str(error)))
+                outcomes[at] = (index, KafkaStorageError(str(error)))
+            elif self._node.image.topic_by_id(partition.topic_id) is None:
+                outcomes[at] = (index, UnknownTopicOrPartitionError(f"{partition} was deleted"))
             if not outstanding:
                 parked.answer(self._response())
 
@@ -214,6 +218,13 @@ class Appends:
             done = partial(flushed, partition, outcomes, at)
             self._node.background.submit(partition.log.flush, done)
         return parked
+
+
+def _told_to_client(error: Exception) -> BrokerResponseError:
+    if isinstance(error, BrokerResponseError):
+        return error
+    diagnostics.exception("Produce failed for a partition")
+    return UnknownServerError(repr(error))
 
 
 def _told(index: int, outcome: AppendInfo | BrokerResponseError) -> PartitionProduceResponse:

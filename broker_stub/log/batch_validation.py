@@ -191,11 +191,10 @@ def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
         decoder = RecordBatch(batch).decoder(max_expanded=LOOKED_AT_BYTES)
         while decoder.remaining:
             _check_each(decoder.read(_RECORDS_AT_ONCE), config, now_ms)
-    except CorruptRecordError as error:
-        # Damage would have been found before. Another code than for that: see `check_structure`.
+    except (CorruptRecordError, UnsupportedCodecError) as error:
+        # Another code than for damage: see `check_structure`.
         raise InvalidRecordError(
-            "the topic has rules for each record, and these can't be looked at: they expand to"
-            f" more than {LOOKED_AT_BYTES} bytes"
+            f"the topic has rules for each record, and these can't be looked at: {error}"
         ) from error
 
 

@@ -102,7 +102,8 @@ def retire_oldest(segments: SegmentList, count: int) -> list[str]:
         except OSError:
             if not os.path.exists(log_path):  # its indexes alone are no segment
                 segments.remove_oldest(1)
-                renamed.append(log_path + DELETED_SUFFIX)
+                left = (one for one in scan(oldest.folder) if one.offset == oldest.base_offset)
+                renamed += [one.path for one in left]
             if not renamed:
                 raise
             break

@@ -36,6 +36,7 @@ from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatc
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
 
 _NEVER: Final = INT64_MAX
+_FLUSH_AGAIN_MS: Final = 10_000
 
 
 class PartitionLog(ReadableLog):
@@ -316,6 +317,9 @@ class PartitionLog(ReadableLog):
                 self._flushes.failed(f"{self.folder} could not be synced: {error}")
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         except OSError as error:
+            # No sync has failed: there was no descriptor, say. It will do later.
+            if not is_closing:
+                self._request_flush(self, _FLUSH_AGAIN_MS)
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         with self._lock:
             self._flushes.done(end_offset)

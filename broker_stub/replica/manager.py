@@ -83,7 +83,6 @@ class ReplicaManager:
         info = partition.append(batches, acks=1, now_ms=self._clock.now_ms(), origin=origin)
         if info.flush_due:
             partition.log.flush_soon()
-            partition.flushed(None)
         self._purgatory.check_and_complete(partition.key)
         return info
 

@@ -27,8 +27,8 @@ class Partition:
     """The local replica of a partition."""
 
     __slots__ = (
-        "_flushes",
         "_node_id",
+        "_unsynced_to",
         "index",
         "isr",
         "key",
@@ -52,7 +52,7 @@ class Partition:
         min_insync_replicas: int,
     ) -> None:
         self._node_id = node_id
-        self._flushes = 0  # under way, which the high watermark waits for
+        self._unsynced_to = 0  # the high watermark waits for a sync of what is before
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.partition_id
@@ -85,11 +85,15 @@ class Partition:
     @property
     def high_watermark(self) -> int:
         """Where readers stop: all before it is on every in-sync replica."""
+        if self._unsynced_to:
+            self._advance_high_watermark()
         return self.log.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
         """Where readers of committed records stop."""
+        if self._unsynced_to:
+            self._advance_high_watermark()
         return self.log.last_stable_offset
 
     def check_leader(self, current_leader_epoch: int = _NO_EPOCH) -> None:
@@ -119,8 +123,7 @@ class Partition:
     ) -> AppendInfo:
         """Append as the leader, and let readers see what every in-sync replica has.
 
-        Where a flush is due, who appends has it done, and then calls `flushed`: until then
-        nobody reads the records.
+        Where a flush is due, who appends has it done: until then nobody reads the records.
 
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
@@ -139,19 +142,14 @@ class Partition:
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
         )
-        self._flushes += info.flush_due
+        if info.flush_due:
+            self._unsynced_to = max(self._unsynced_to, info.last_offset + 1)
         self._advance_high_watermark()
         return info
 
-    def flushed(self, error: Exception | None) -> None:
-        """A flush has ended that was due; after an error, what it was for is never shown."""
-        if error is None:
-            self._flushes -= 1
-            self._advance_high_watermark()
-
     def readable_end(self, *, committed_only: bool) -> int:
         """Where a consumer of this isolation level stops."""
-        return self.log.last_stable_offset if committed_only else self.log.high_watermark
+        return self.last_stable_offset if committed_only else self.high_watermark
 
     def read(
         self, offset: int, max_bytes: int, *, limit_offset: int, min_one_batch: bool
@@ -176,5 +174,8 @@ class Partition:
         # The only replica in sync is this one: what it has, all have.
         if self.isr == (self._node_id,):
             log = self.log
-            end_offset = log.recovery_point if self._flushes else log.log_end_offset
-            log.advance_high_watermark(end_offset)
+            if log.recovery_point >= self._unsynced_to:
+                self._unsynced_to = 0
+            log.advance_high_watermark(
+                log.recovery_point if self._unsynced_to else log.log_end_offset
+            )

@@ -83,3 +83,12 @@ def test_deletion_can_be_disabled(tmp_path):
 def test_a_topic_that_is_not_there_stands_twice_like_any_other(harness):
     (result,) = harness.ask(DeleteTopicsRequest(topic_names=["missing", "missing"]), 5).responses
     assert (result.name, result.error_code) == ("missing", InvalidRequestError.code)
+
+
+def test_a_topic_that_is_named_twice_and_by_its_id_stays(harness):
+    topic_id = harness.create_topic("orders")
+    by_name, by_id = DeleteTopicState(name="orders"), DeleteTopicState(topic_id=topic_id)
+    for topics in ([by_name, by_name, by_id], [by_id, by_id, by_name]):
+        (result,) = harness.ask(DeleteTopicsRequest(topics=topics), 6).responses
+        assert result.error_code == InvalidRequestError.code
+    assert harness.node.image.topic("orders") is not None

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from broker_stub.background import run
-from pyclient.error_codes import KafkaStorageError
+from broker_stub.replica.partition import Partition
+from pyclient.error_codes import (
+    KafkaStorageError,
+    UnknownServerError,
+    UnknownTopicOrPartitionError,
+)
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.node_harness import NodeHarness, batch, produce_request
 
@@ -78,6 +83,45 @@ def test_acks_0_are_flushed_too_without_anybody_waiting(harness, held):
     held.let_go()
     assert readable(harness) == 2
     assert harness.node.replicas.partition("orders", 0).log.recovery_point == 2
+
+
+def test_what_is_synced_later_is_shown_then(harness, held):
+    due = produce(harness, b"a", b"b")
+    held.let_go(OSError("no descriptor left"))
+    assert due.response.responses[0].partition_responses[0].error_code == KafkaStorageError.code
+    produce(harness, b"c")
+    assert readable(harness) == 0
+    harness.node.replicas.partition("orders", 0).log.flush()
+    assert readable(harness) == 3
+
+
+def test_a_topic_that_goes_while_it_is_synced_is_gone(harness, held):
+    due = produce(harness, b"a", b"b")
+    topic_id = harness.node.image.topic("orders").topic_id
+    harness.node.controller.delete_topics([topic_id], lambda outcomes: None)
+    held.let_go()
+    outcome = due.response.responses[0].partition_responses[0]
+    assert outcome.error_code == UnknownTopicOrPartitionError.code
+
+
+def test_a_mistake_in_one_append_leaves_no_other_unsynced(harness, held, monkeypatch, caplog):
+    harness.create_topic("payments")
+    append = Partition.append
+
+    def append_or_fail(partition, *arguments, **options):
+        if partition.topic == "payments":
+            raise ZeroDivisionError("a mistake")
+        return append(partition, *arguments, **options)
+
+    monkeypatch.setattr(Partition, "append", append_or_fail)
+    request = produce_request("orders", batch(b"a", b"b"))
+    request.topic_data += produce_request("payments", batch(b"c")).topic_data
+    both = harness.start(request, 9)
+    held.let_go()
+    outcomes = [one.partition_responses[0].error_code for one in both.response.responses]
+    assert outcomes == [0, UnknownServerError.code]
+    assert readable(harness) == 2
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_what_could_not_be_synced_is_never_shown(harness, held):
