@@ -4,6 +4,7 @@ Used before a log is served, off the serving thread.
 """
 
 import zlib
+from collections.abc import Iterator
 from typing import Final
 
 from broker_stub.log.batch_header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
@@ -38,9 +39,22 @@ class BatchChecker:
     def batch_at(self, position: int, next_offset: int) -> BatchHeader | None:
         """The header of the batch at `position`, if it is whole and follows what is before it.
 
+        The checksum does not cover the base offset, and compaction leaves holes: a batch that is
+        ahead is believed unless the next whole one, which follows as well, says otherwise.
+
         Raises:
             KafkaStorageError: the batch is whole, but of a format that is not read here.
         """
+        header = self._whole_at(position, next_offset)
+        if header is None or header.base_offset == next_offset:
+            return header
+        end = position + header.size
+        behind = self._whole_at(end, next_offset)
+        if behind is None:
+            _, behind = next(self._whole_behind(end, next_offset), (end, None))
+        return header if behind is None or behind.base_offset > header.last_offset else None
+
+    def _whole_at(self, position: int, next_offset: int) -> BatchHeader | None:
         left = self._end - position
         if left < HEADER_SIZE or self._bytes(position, HEADER_SIZE)[_MAGIC_AT] != MAGIC:
             refuse_old_format(self._file, position, self._end)
@@ -58,17 +72,33 @@ class BatchChecker:
 
     def batch_behind(self, position: int, next_offset: int) -> int | None:
         """Where the first whole batch behind a damaged one starts; None behind a torn tail."""
-        start = position + 1
+        told = self._told_end(position)
+        if told is not None and self.batch_at(told, next_offset) is not None:
+            return told  # what is in the damaged batch's records, be it a batch, does not count
+        for start, header in self._whole_behind(position + 1, next_offset):
+            if header == self.batch_at(start, next_offset):
+                return start
+        return None
+
+    def _told_end(self, position: int) -> int | None:
+        """Where the header at `position` says that its batch ends, if that can be."""
+        if self._end - position < HEADER_SIZE:
+            return None
+        size = read_header(self._bytes(position, HEADER_SIZE)).size
+        return position + size if HEADER_SIZE <= size < self._end - position else None
+
+    def _whole_behind(self, start: int, next_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Whole batches from `start` on, wherever they lie."""
         while start + HEADER_SIZE <= self._end:
             magic_at = start + _MAGIC_AT
             data = read_exactly(self._file, magic_at, min(_SEARCHED_BYTES, self._end - magic_at))
             at = data.find(MAGIC)
             while at >= 0:
-                if self.batch_at(start + at, next_offset) is not None:
-                    return start + at
+                header = self._whole_at(start + at, next_offset)
+                if header is not None:
+                    yield start + at, header
                 at = data.find(MAGIC, at + 1)
             start += len(data)
-        return None
 
     def _bytes(self, position: int, size: int) -> memoryview:
         start = position - self._block_start

@@ -151,8 +151,8 @@ class _Loading:
             if not unflushed:
                 if segment.base_offset not in self._unindexed and _has_good_indexes(segment):
                     continue
-                self._reindex_segment(segment)
-            elif self._recover_segment(segment) and next_base is not None:
+                self._reindex_segment(segment, next_base)
+            elif self._recover_segment(segment, next_base) and next_base is not None:
                 for follower in segments[at + 1 :]:
                     diagnostics.warn(
                         "%s follows a damaged segment, and is removed", follower.log_path
@@ -163,19 +163,19 @@ class _Loading:
             if next_base is not None:
                 segment.seal()
 
-    def _reindex_segment(self, segment: Segment) -> None:
+    def _reindex_segment(self, segment: Segment, next_base: int | None) -> None:
         """Rebuild the indexes of what was synced: whatever it holds, nothing is cut off."""
         diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
         self._recovered.append(segment)
         try:
             segment.note_batches()
         except CorruptRecordError:
-            self._index_whole_batches(segment, INT64_MAX)
+            self._index_whole_batches(segment, INT64_MAX, next_base)
 
-    def _recover_segment(self, segment: Segment) -> bool:
+    def _recover_segment(self, segment: Segment, next_base: int | None) -> bool:
         """Rebuild the sparse indexes from batches that are whole; tell whether the end was cut."""
         self._recovered.append(segment)
-        position, next_offset = self._index_whole_batches(segment, self._synced_to)
+        position, next_offset = self._index_whole_batches(segment, self._synced_to, next_base)
         if position == segment.size:
             return False
         diagnostics.warn(
@@ -187,14 +187,19 @@ class _Loading:
         segment.truncate(position)
         return True
 
-    def _index_whole_batches(self, segment: Segment, synced_to: int) -> tuple[int, int]:
+    def _index_whole_batches(
+        self, segment: Segment, synced_to: int, next_base: int | None
+    ) -> tuple[int, int]:
         """Index the batches that are whole, up to one that is not, nor was synced.
 
         Where it lies, and the offset that it should have.
         """
         epochs = self._log.leader_epochs
-        # The checksum does not cover the offsets: that an index can hold them is the least.
+        # The checksum does not cover the offsets: that an index can hold them is the least, and
+        # that they lie before the next segment's.
         offset_max = segment.base_offset + OFFSETS_MAX
+        if next_base is not None:
+            offset_max = min(offset_max, next_base - 1)
         batches = BatchChecker(segment.file(), segment.size, offset_max)
         segment.clear_indexes()
         position, next_offset = 0, segment.base_offset
@@ -254,7 +259,7 @@ class _Loading:
         except CorruptRecordError as error:
             # Not what a clean stop leaves behind, whatever the marker said.
             diagnostics.warn("%s: %s", active.log_path, error)
-            self._recover_segment(active)
+            self._recover_segment(active, None)
             return active.read_next_offset()
 
 

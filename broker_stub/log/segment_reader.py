@@ -179,24 +179,46 @@ class SegmentReader:
             KafkaStorageError: the way there is too long until the index is made anew; ask again.
         """
         try:
-            return self._find(offset)
+            found = self._find(offset)
+            if found is not None and found[1].base_offset > offset:
+                self._check_ahead(offset, found)
         except CorruptRecordError:
             # The batch that follows damaged bytes is indexed: see `index_next`.
-            found = self._find_indexed(offset)
-            if found is None:
+            found = self._batch_of(self._next_entry(offset))
+            if found is None or found[1].base_offset > offset:
                 raise
-            return found
+        return found
 
-    def _find_indexed(self, offset: int) -> tuple[int, BatchHeader] | None:
-        """The batch of `offset`, if it is the next one that the index knows."""
+    def _check_ahead(self, offset: int, found: tuple[int, BatchHeader]) -> None:
+        """Where `offset` seems to be in a hole: does the next batch that is indexed say so too?
+
+        Raises:
+            CorruptRecordError: it is the base offset of the batch that is damaged.
+        """
+        position, header = found
+        entry = self._next_entry(offset)
+        if entry is not None and position < entry[1] and entry[0] <= header.last_offset:
+            raise CorruptRecordError(
+                f"{self.log_path} has a batch at byte {position} with an offset too far ahead",
+                position=position,
+            )
+
+    def _next_entry(self, offset: int) -> Entry | None:
+        """The first entry at or after `offset`."""
         try:
-            entry = None if self.offset_index.is_damaged else self.offset_index.lookup_after(offset)
-            found = None if entry is None else next(self.walk(entry[1]), None)
-        except (DamagedIndexError, CorruptRecordError):
+            return None if self.offset_index.is_damaged else self.offset_index.lookup_after(offset)
+        except DamagedIndexError:
             return None
-        if entry is None or found is None or found[1].last_offset != entry[0]:
+
+    def _batch_of(self, entry: Entry | None) -> tuple[int, BatchHeader] | None:
+        """The batch that an entry leads to, if it is whole enough to say so too."""
+        if entry is None or entry[1] < 0:
             return None
-        return found if found[1].base_offset <= offset else None
+        try:
+            found = next(self.walk(entry[1]), None)
+        except CorruptRecordError:
+            return None
+        return found if found is not None and found[1].last_offset == entry[0] else None
 
     def _find(self, offset: int) -> tuple[int, BatchHeader] | None:
         walk = self._walk_by_index(lambda: self.offset_index.lookup(offset))

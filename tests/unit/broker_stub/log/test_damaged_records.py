@@ -82,6 +82,46 @@ def test_what_was_never_synced_is_cut_from_a_damaged_batch_on(tmp_path):
     assert open_log(folder, recovery_point=6).log_end_offset == 6
 
 
+@pytest.mark.parametrize("is_next_damaged", [False, True])
+def test_a_base_offset_too_far_ahead_costs_no_other_batch(tmp_path, is_next_damaged):
+    folder = tmp_path / "orders-0"
+    filled(folder).abandon()
+    data = damage(folder / FIRST, 1, field=4, value=65538)  # which the checksum does not cover
+    if is_next_damaged:
+        data = damage(folder / FIRST, 2, field=70)
+    log = open_log(folder, recovery_point=10)
+    assert (log.log_end_offset, (folder / FIRST).read_bytes()) == (10, data)
+    first = 6 if is_next_damaged else 4
+    assert list(read_values(log, first)) == list(range(first, 10))
+
+
+def test_the_base_offset_of_a_segments_last_batch_is_not_past_the_next_segments(tmp_path):
+    folder = tmp_path / "orders-0"
+    values = {"segment_bytes": 300}
+    filled(folder, 9, **values).abandon()
+    last = len((folder / FIRST).read_bytes()) // 85 - 1
+    damage(folder / FIRST, last, field=4, value=65538)
+    log = open_log(folder, recovery_point=18, **values)
+    assert log.log_end_offset == 18
+
+
+def test_a_batch_in_a_damaged_record_is_none_of_the_logs(tmp_path):
+    folder = tmp_path / "orders-0"
+    inner = bytearray(batch(b"inner"))
+    struct.pack_into(">q", inner, 0, 1000)
+    log = open_log(folder)
+    for value in (b"a", bytes(inner), *(b"%d" % number for number in range(8))):
+        append(log, batch(value))
+    log.flush()
+    log.abandon()
+    for field, value in ((16, 7), (8, -5)):  # the format; then the length, too
+        data = damage(folder / FIRST, 1, field, value)
+        log = open_log(folder, recovery_point=10)
+        assert (log.log_end_offset, (folder / FIRST).read_bytes()) == (10, data)
+        assert list(read_values(log, 2)) == list(range(2, 10))
+        log.abandon()
+
+
 def test_producers_are_remembered_from_behind_the_damage(tmp_path):
     folder = tmp_path / "orders-0"
     log = open_log(folder)
