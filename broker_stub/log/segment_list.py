@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from broker_stub.log.file_slice import FileSlice
 from broker_stub.log.segment import Segment
 from broker_stub.log.transaction_index import AbortedTransaction
+from pyclient.errors import CorruptRecordError
 
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
@@ -84,7 +85,7 @@ class SegmentList:
         """Batches from `offset` on that lie before `end_offset`; see `PartitionLog.read`."""
         at, position = self._locate(offset)
         segment = self._segments[at]
-        limit, next_offset = self._limit_in(at, end_offset, log_end_offset)
+        limit, next_offset = self._limit_in(at, position, end_offset, log_end_offset)
         if limit - position > max_bytes:
             limit, next_offset = segment.whole_batches(position, max_bytes, limit)
             if limit - position > max_bytes and not min_one_batch:
@@ -127,13 +128,23 @@ class SegmentList:
             at += 1
         return at, found[0]
 
-    def _limit_in(self, at: int, end_offset: int, log_end_offset: int) -> tuple[int, int]:
-        """Where in a segment the batches before `end_offset` end, and the offset after them."""
+    def _limit_in(
+        self, at: int, position: int, end_offset: int, log_end_offset: int
+    ) -> tuple[int, int]:
+        """Where in a segment the batches before `end_offset` end, and the offset after them.
+
+        Where the way there is damaged, batches from `position` on end before that.
+        """
         segment = self._segments[at]
         last = at + 1 == len(self._segments)
         next_base = log_end_offset if last else self._segments[at + 1].base_offset
         if end_offset < next_base:
-            found = segment.find(end_offset)
+            try:
+                found = segment.find(end_offset)
+            except CorruptRecordError as error:
+                if error.position is None or error.position <= position:
+                    raise
+                return segment.whole_batches(position, error.position - position, error.position)
             if found is not None:
                 return found[0], found[1].base_offset
         return segment.size, next_base

@@ -16,6 +16,7 @@ from broker_stub.log.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader, read_
 from broker_stub.log.file_slice import read_exactly
 from broker_stub.log.index_file import DamagedIndexError
 from broker_stub.log.indexes import Entry, OffsetIndex, SparseIndex, TimeIndex
+from broker_stub.log.noting import Noting
 from broker_stub.log.open_files import OpenFile, OpenFiles
 from broker_stub.log.segment_indexes import SegmentIndexes
 from pyclient.errors import CorruptRecordError, KafkaStorageError
@@ -43,6 +44,7 @@ class SegmentReader:
         "_files",
         "_first_timestamp",
         "_indexes",
+        "_renewed",
         "base_offset",
         "log_path",
         "on_damaged",
@@ -59,6 +61,7 @@ class SegmentReader:
         self._files = files
         self._indexes = indexes
         self._first_timestamp: int | None = None
+        self._renewed: SegmentIndexes | None = None  # those that others were asked for
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -186,6 +189,8 @@ class SegmentReader:
             # The batch that follows damaged bytes is indexed: see `index_next`.
             found = self._batch_of(self._next_entry(offset))
             if found is None or found[1].base_offset > offset:
+                if not self._indexes.are_rebuilt:
+                    self._ask_for_others()  # which have it
                 raise
         return found
 
@@ -235,23 +240,28 @@ class SegmentReader:
     def whole_batches(self, start: int, max_bytes: int, limit: int) -> tuple[int, int]:
         """Where the last batch ends that fits `max_bytes` from `start` on; one at least.
 
-        `start` is where a batch starts, `limit` where one ends, further than `max_bytes` away.
+        `start` is where a batch starts, `limit` where one ends, no nearer than `max_bytes`.
         Also tells the offset after the batches.
+
+        Raises:
+            CorruptRecordError: the first one is damaged; a later one only ends them.
         """
         end, next_offset = start, -1
-        for position, header in islice(
-            self._walk_by_index(
-                lambda: self.offset_index.lookup_position(start + max_bytes), start
-            ),
-            _SCANNED_BATCHES_MAX,
-        ):
-            if position > end:  # the index leads past batches that fit
-                end, next_offset = position, header.base_offset
-            if end > start and position + header.size > start + max_bytes:
-                break
-            end, next_offset = position + header.size, header.last_offset + 1
-            if end >= limit:
-                break
+        walk = self._walk_by_index(
+            lambda: self.offset_index.lookup_position(start + max_bytes), start
+        )
+        try:
+            for position, header in islice(walk, _SCANNED_BATCHES_MAX):
+                if position > end:  # the index leads past batches that fit
+                    end, next_offset = position, header.base_offset
+                if end > start and position + header.size > start + max_bytes:
+                    break
+                end, next_offset = position + header.size, header.last_offset + 1
+                if end >= limit:
+                    break
+        except CorruptRecordError:
+            if end == start:
+                raise
         return end, next_offset
 
     def batch_around(self, position: int) -> int:
@@ -282,13 +292,33 @@ class SegmentReader:
                 if entry is None or 0 < entry[1] <= start:
                     return self.walk(start)
                 walk = self.walk(entry[1]) if entry[1] >= 0 else iter(())
-                first = next(walk, None)
+                try:
+                    first = next(walk, None)
+                except CorruptRecordError:
+                    before = self._entry_before_damage(entry)
+                    if before is not None:
+                        self._ask_for_others()
+                        return self.walk(max(before, start))
+                    first = None
                 if first is not None and first[1].last_offset == entry[0]:
                     return chain((first,), walk) if entry[1] > start else self.walk(start)
-            except (DamagedIndexError, CorruptRecordError):
-                pass  # no file, or no batch where it says
+            except DamagedIndexError:
+                pass  # no file
             self.report_damaged(self.offset_index)
         return self.walk(start)
+
+    def _entry_before_damage(self, entry: Entry) -> int | None:
+        """Where to walk from when there is no batch where an entry says, but may have been one.
+
+        None if no other entry beside it fits: then it is the index that is damaged.
+
+        Raises:
+            DamagedIndexError: the index has gone.
+        """
+        before = self.offset_index.lookup_position(entry[1] - 1)
+        if before is not None and before[0] < entry[0] and self._batch_of(before) is not None:
+            return before[1]
+        return None if self._batch_of(self._next_entry(entry[0] + 1)) is None else 0
 
     def _checked_time(self, lookup: Callable[[], Entry]) -> Entry | None:
         """What the time index says, if there is a batch that says so too; else it is damaged."""
@@ -330,7 +360,7 @@ class SegmentReader:
 
     def report_damaged(self, index: SparseIndex) -> None:
         """Do without an index that does not fit, and have it made anew."""
-        is_news = not self._indexes.are_damaged
+        is_news = not self._indexes.are_damaged and self._renewed is not self._indexes
         index.is_damaged = True
         if not is_news:
             return
@@ -338,8 +368,21 @@ class SegmentReader:
             self.on_damaged(self)  # and told there: a line may take long, under a lock
             return
         diagnostics.warn("%s does not fit its segment; it is made anew", index.path)
-        self.note_batches()
+        self.clear_indexes()
+        noting = Noting(self, self._indexes)
+        while noting.position < self.size:
+            noting.run(self.size)
         self._indexes.seal()
+
+    def _ask_for_others(self) -> None:
+        """Have the indexes made anew, for there is damage; until then these serve."""
+        if (
+            self.on_damaged is not None
+            and self._renewed is not self._indexes
+            and not self._indexes.are_damaged
+        ):
+            self._renewed = self._indexes
+            self.on_damaged(self)
 
     def _check_way(self, walked: int) -> None:
         """After many batches that only lie on the way: was there no index entry to skip them by?

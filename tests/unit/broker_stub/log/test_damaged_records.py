@@ -82,6 +82,33 @@ def test_what_was_never_synced_is_cut_from_a_damaged_batch_on(tmp_path):
     assert open_log(folder, recovery_point=6).log_end_offset == 6
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("size", [20, 20_000])
+def test_what_is_whole_is_read_up_to_a_damaged_batch(tmp_path, size, clean):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    for number in range(12):
+        append(log, batch(b"%02d" % number * size))
+    log.close()
+    damage(folder / FIRST, 5, field=16, value=0)
+    log = open_log(folder, clean=clean, recovery_point=12)
+    each = log.size // 12
+    for offset in range(5):
+        read = log.read(offset, each * (11 - 2 * offset) // 2)  # ends in the damaged batch
+        assert (read.next_offset, read.records.nbytes) == (5, (5 - offset) * each)
+
+
+def test_a_read_up_to_an_offset_behind_damage_ends_before_it(tmp_path):
+    folder = tmp_path / "orders-0"
+    log = filled(folder)
+    damage(folder / FIRST, 2)
+    for offset in (0, 2):
+        read = log.read(offset, 1 << 20, limit_offset=8)
+        assert (read.next_offset, read.records.nbytes) == (4, (4 - offset) // 2 * (log.size // 5))
+    with pytest.raises(CorruptRecordError):
+        log.read(4, 1 << 20, limit_offset=8)
+
+
 @pytest.mark.parametrize("is_next_damaged", [False, True])
 def test_a_base_offset_too_far_ahead_costs_no_other_batch(tmp_path, is_next_damaged):
     folder = tmp_path / "orders-0"

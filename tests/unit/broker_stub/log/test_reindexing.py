@@ -189,7 +189,7 @@ def test_a_start_removes_what_a_crash_left_of_a_new_index(tmp_path):
     manager.close()
 
 
-def test_a_damaged_batch_ends_the_new_index_and_what_is_before_it_is_found(tmp_path, caplog):
+def test_the_new_index_goes_on_behind_a_damaged_batch(tmp_path, caplog):
     manager, log, _ = damaged(tmp_path, ".index", remove)
     size = log.size // COUNT
     with open(tmp_path / "orders-0" / f"{0:020d}.log", "r+b") as file:
@@ -197,10 +197,73 @@ def test_a_damaged_batch_ends_the_new_index_and_what_is_before_it_is_found(tmp_p
         file.write(b"\xff\xff\xff\xff")  # the batch's length
     assert log.read(8, 1).next_offset == 9
     finish(manager)
-    assert "indexed up to a damaged batch" in caplog.text
-    assert log.read(8, 1).next_offset == 9
+    assert f"is damaged, and indexed from byte {11 * size} on" in caplog.text
+    append(log)
+    for offset in (*range(10), *range(11, COUNT + 1)):
+        assert log.read(offset, 1).next_offset == offset + 1
     with pytest.raises(CorruptRecordError):
         log.read(10, 1)
+    manager.abandon()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(8, 3), (4, 65546)], ids=["a wrong length", "an offset too far ahead"]
+)
+def test_the_new_index_goes_on_behind_a_batch_that_looks_whole(tmp_path, field, value):
+    manager, log, _ = damaged(tmp_path, ".index", remove)
+    size = log.size // COUNT
+    value = value * size + 7 if field == 8 else value  # into the midst of another batch
+    with open(tmp_path / "orders-0" / f"{0:020d}.log", "r+b") as file:
+        file.seek(10 * size + field)
+        file.write(value.to_bytes(4, "big"))
+    assert log.read(8, 1).next_offset == 9
+    finish(manager)
+    for offset in range(11, COUNT):
+        assert log.read(offset, 1).next_offset == offset + 1
+    manager.abandon()
+
+
+@pytest.mark.parametrize("number", [0, 4, 5])
+def test_a_damaged_batch_hides_no_other_before_or_after_its_index_is_made_anew(tmp_path, number):
+    values = {"index_interval_bytes": 4096, "segment_bytes": 200_000}
+    manager = open_manager(tmp_path, **values)
+    log = manager.create("orders", 0, topic_id=bytes(range(16)))
+    for _ in range(15):
+        append(log, batch(b"a" * 16_000))  # every one but the first is indexed
+    manager.close()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    with open(path, "r+b") as file:
+        file.seek(path.stat().st_size // 12 * number + 16)
+        file.write(b"\x07")
+
+    for finishes in (True, True, False):  # and after the next clean start, and a crash
+        manager = open_manager(tmp_path, **values)
+        log = manager.get("orders", 0)
+        assert log is not None
+        for _ in range(2):
+            with pytest.raises(CorruptRecordError):
+                log.read(number, 1)
+            for offset in {*range(15)} - {number}:
+                assert log.read(offset, 1).next_offset == offset + 1
+            finish(manager)
+        manager.close() if finishes else manager.abandon()
+
+
+def test_what_follows_a_damaged_batch_unindexed_is_found_once_the_index_is_made_anew(tmp_path):
+    manager = open_manager(tmp_path, index_interval_bytes=400)
+    log = write(manager)
+    size = log.size // COUNT
+    with open(tmp_path / "orders-0" / f"{0:020d}.log", "r+b") as file:
+        file.seek(10 * size + 16)
+        file.write(b"\x07")
+    with pytest.raises(CorruptRecordError):
+        log.read(10, 1)
+    finish(manager)
+    for offset in range(11, COUNT):
+        assert log.read(offset, 1).next_offset == offset + 1
+    with pytest.raises(CorruptRecordError):
+        log.read(10, 1)
+    assert manager.run_due() != 0  # it is not made anew for every read
     manager.abandon()
 
 
