@@ -9,7 +9,9 @@ import os
 from collections.abc import Collection, Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch_header import NO_PRODUCER_ID, BatchHeader
 from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.log_config import INT32_MAX
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producer_snapshot import (
     SNAPSHOT_SUFFIX,
@@ -21,6 +23,7 @@ from broker_stub.log.segment import Segment, file_name
 from broker_stub.log.transaction_index import TransactionIndex
 from broker_stub.log.transactions import note_batches, read_markers
 from pyclient.errors import CorruptRecordError
+from pyclient.records.batch import RecordBatch
 
 
 def recover_producers(
@@ -84,11 +87,31 @@ def _replay_segment(
     state: ProducerState, segment: Segment, from_offset: int, index: TransactionIndex | None
 ) -> None:
     for position, header in segment.walk_over_damage(_position_of(segment, from_offset)):
+        if header.producer_id == NO_PRODUCER_ID:
+            continue
         markers = {}
-        if header.is_control:
-            batch = memoryview(read_exactly(segment.file(), position, header.size))
-            markers = read_markers(batch, [header])
+        try:
+            if header.is_control:
+                batch = memoryview(read_exactly(segment.file(), position, header.size))
+                markers = read_markers(batch, [header])
+            elif not _goes_on(state, header):
+                RecordBatch(read_exactly(segment.file(), position, header.size)).check_crc()
+        except CorruptRecordError as error:
+            # What it says of its producer may be wrong; what others say is not.
+            diagnostics.warn("%s: producers go without a batch: %s", segment.log_path, error)
+            continue
         note_batches(state, index, [header], [header.last_offset], markers)
+
+
+def _goes_on(state: ProducerState, header: BatchHeader) -> bool:
+    """Whether a batch follows its producer's last one: then its header is as it was written."""
+    entry = state.get(header.producer_id)
+    return (
+        entry is not None
+        and entry.epoch == header.producer_epoch
+        and header.base_sequence == (entry.last_sequence + 1) & INT32_MAX
+        and header.record_count == header.last_offset_delta + 1
+    )
 
 
 def _position_of(segment: Segment, offset: int) -> int:

@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from broker_stub.log.append_info import AppendOrigin
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from tests.support.logs import (
     NOW_MS,
@@ -12,6 +13,7 @@ from tests.support.logs import (
     batch,
     create,
     idempotent_batch,
+    marker,
     open_log,
     open_manager,
     read_values,
@@ -159,6 +161,41 @@ def test_producers_are_remembered_from_behind_the_damage(tmp_path):
     log = open_log(folder, clean=True, recovery_point=5)
     assert append(log, idempotent_batch(4)).duplicate
     assert append(log, idempotent_batch(5)).first_offset == 5
+
+
+def test_a_damaged_marker_makes_nobody_forget_the_producers_behind_it(tmp_path, caplog):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    append(log, idempotent_batch(0, producer_id=1))
+    append(log, marker(committed=True, producer_id=9), origin=AppendOrigin.COORDINATOR)
+    append(log, idempotent_batch(0, producer_id=2))
+    append(log, idempotent_batch(1, producer_id=1))
+    log.flush()
+    log.abandon()
+    damage(folder / FIRST, 1, field=64, value=-1)  # in its record
+    log = open_log(folder, recovery_point=4)
+    assert "producers go without a batch" in caplog.text
+    assert append(log, idempotent_batch(0, producer_id=2)).duplicate
+    assert append(log, idempotent_batch(1, producer_id=1)).duplicate
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_believed"),
+    [(53, 0x7F000002, False), (65, -1, True)],
+    ids=["the sequence", "a record"],
+)
+def test_a_damaged_header_says_nothing_of_its_producer(tmp_path, field, value, is_believed):
+    folder = tmp_path / "orders-0"
+    log = open_log(folder)
+    for sequence in range(3):
+        append(log, idempotent_batch(sequence))
+    append(log)
+    log.flush()
+    log.abandon()
+    damage(folder / FIRST, 2, field, value)
+    log = open_log(folder, recovery_point=4)
+    (entry,) = log.producers()
+    assert entry.last_sequence == (2 if is_believed else 1)
 
 
 def test_a_sealed_segment_is_indexed_behind_its_damage_too(tmp_path):
