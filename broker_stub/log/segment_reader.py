@@ -163,10 +163,13 @@ class SegmentReader:
         while position < self.size:
             indexed = self.offset_index.position_after(position)
             end = self.size if indexed is None else indexed
+            entry = None if indexed is None else self.offset_index.lookup_position(indexed)
             try:
                 for at, header in self.walk(position, end):
                     if at + header.size > end:
                         raise CorruptRecordError("a batch ends inside another", position=at)
+                    if entry and header.last_offset >= entry[0] and self._batch_of(entry):
+                        raise CorruptRecordError("a batch is too far ahead", position=at)
                     yield at, header
             except CorruptRecordError as error:
                 if indexed is None:

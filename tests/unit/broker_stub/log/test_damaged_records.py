@@ -181,8 +181,8 @@ def test_a_damaged_marker_makes_nobody_forget_the_producers_behind_it(tmp_path, 
 
 @pytest.mark.parametrize(
     ("field", "value", "is_believed"),
-    [(53, 0x7F000002, False), (65, -1, True)],
-    ids=["the sequence", "a record"],
+    [(53, 0x7F000002, False), (4, 65538, False), (65, -1, True)],
+    ids=["the sequence", "the base offset", "a record"],
 )
 def test_a_damaged_header_says_nothing_of_its_producer(tmp_path, field, value, is_believed):
     folder = tmp_path / "orders-0"
