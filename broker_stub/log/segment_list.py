@@ -83,13 +83,20 @@ class SegmentList:
         self, offset: int, max_bytes: int, end_offset: int, log_end_offset: int, min_one_batch: bool
     ) -> LogRead:
         """Batches from `offset` on that lie before `end_offset`; see `PartitionLog.read`."""
-        at, position = self._locate(offset)
-        segment = self._segments[at]
-        limit, next_offset = self._limit_in(at, position, end_offset, log_end_offset)
-        if limit - position > max_bytes:
-            limit, next_offset = segment.whole_batches(position, max_bytes, limit)
-            if limit - position > max_bytes and not min_one_batch:
-                return LogRead(None, offset)
+        try:
+            at, position = self._locate(offset)
+            segment = self._segments[at]
+            limit, next_offset = self._limit_in(at, position, end_offset, log_end_offset)
+            if limit - position > max_bytes:
+                limit, next_offset = segment.whole_batches(position, max_bytes, limit)
+        except CorruptRecordError:
+            if self._read_end is None:
+                raise
+            # The last read may have ended with a batch whose length is damaged.
+            self._read_end = None
+            return self.read(offset, max_bytes, end_offset, log_end_offset, min_one_batch)
+        if limit - position > max_bytes and not min_one_batch:
+            return LogRead(None, offset)
         if limit <= position:
             return LogRead(None, offset)
         self._read_end = (next_offset, segment, limit)

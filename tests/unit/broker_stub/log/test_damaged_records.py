@@ -100,6 +100,15 @@ def test_what_is_whole_is_read_up_to_a_damaged_batch(tmp_path, size, clean):
         assert (read.next_offset, read.records.nbytes) == (5, (5 - offset) * each)
 
 
+def test_a_wrong_length_misleads_no_read_of_what_follows(tmp_path):
+    folder = tmp_path / "orders-0"
+    filled(folder).close()
+    damage(folder / FIRST, 1, value=100)
+    log = open_log(folder, recovery_point=10)
+    assert log.read(2, 1).next_offset == 4  # for its reader to find out
+    assert (log.read(4, 1).next_offset, log.read(6, 1).next_offset) == (6, 8)
+
+
 def test_a_read_up_to_an_offset_behind_damage_ends_before_it(tmp_path):
     folder = tmp_path / "orders-0"
     log = filled(folder)
