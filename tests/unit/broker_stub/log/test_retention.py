@@ -203,6 +203,8 @@ def test_what_is_deleted_stays_deleted_when_a_rename_fails(tmp_path, monkeypatch
         except OSError:
             removed = []
     assert all(os.path.exists(path) for path in removed)
+    gone = [path for path in folder.glob("*.*") if path.name < f"{bases(log)[0]:020d}"]
+    assert {str(path) for path in gone} == set(removed)  # of what went, every file is named
     assert bool(removed) == (log.log_start_offset > 0) == (refused > 1)
     start, end = log.log_start_offset, log.log_end_offset
     assert bases(log) == sorted(int(path.stem) for path in folder.glob("*.log"))

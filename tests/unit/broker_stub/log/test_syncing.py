@@ -181,3 +181,18 @@ def test_what_a_crash_left_unsynced_counts_for_flush_messages(tmp_path):
     log.abandon()
     log = open_log(tmp_path / "orders-0", flush_messages=2)
     assert append(log).flush_due
+
+
+def test_a_sync_that_could_not_begin_is_asked_for_again(tmp_path, monkeypatch):
+    requests = FlushRequests()
+    files = OpenFiles()
+    log = open_log(tmp_path / "orders-0", request_flush=requests, files=files)
+    append(log)
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "sync", Mock(side_effect=OSError(24, "Too many open files")))
+        with pytest.raises(KafkaStorageError, match="Too many open files"):
+            log.flush()
+    ((asked_by, delay_ms),) = requests
+    assert (asked_by, delay_ms > 0) == (log, True)
+    log.flush()
+    assert log.recovery_point == 1
