@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from broker_stub.broker import Broker
-from broker_stub.listeners import PORT_MAX
-from broker_stub.properties import parse_property, read_properties
+from broker_stub.config.listeners import PORT_MAX
+from broker_stub.config.properties import parse_property, read_properties
 from pyclient.errors import BrokerResponseError, KafkaError
 from pyclient.version import __version__
 
@@ -129,8 +129,8 @@ def _reason(error: Exception) -> str:
 
 
 def _listed_options() -> str:
-    from broker_stub.broker_keys import BROKER_DEFINITION
-    from broker_stub.config_entries import as_text
+    from broker_stub.config.entries import as_text
+    from broker_stub.config.keys import BROKER_DEFINITION
 
     lines = []
     for name, row in sorted(BROKER_DEFINITION.keys.items()):

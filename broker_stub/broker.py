@@ -16,15 +16,15 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from broker_stub.broker_arguments import (
+from broker_stub.broker_run import BrokerRun, tls_contexts
+from broker_stub.broker_turns import Turns
+from broker_stub.config.arguments import (
     given_clock,
     given_config,
     given_listeners,
     given_log_dirs,
     given_topic,
 )
-from broker_stub.broker_run import BrokerRun, tls_contexts
-from broker_stub.broker_turns import Turns
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
 from pyclient.clock import Clock

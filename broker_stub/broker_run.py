@@ -12,11 +12,11 @@ from threading import Event, Thread, current_thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker_stub.background import run
-from broker_stub.config import BrokerConfig
-from broker_stub.listeners import Listener
+from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.listeners import Listener
 from broker_stub.log.background import BackgroundThread
+from broker_stub.net.server import Server
 from broker_stub.node import Node
-from broker_stub.server import Server
 from pyclient.clock import Clock, ManualClock
 from pyclient.entropy import Entropy
 from pyclient.errors import IllegalStateError
@@ -154,6 +154,6 @@ def tls_contexts(config: BrokerConfig, listeners: Sequence[Listener]) -> dict[st
     names = [one.name for one in listeners if one.has_tls]
     if not names:
         return {}
-    from broker_stub.tls import server_context  # loads `ssl`: who needs it pays
+    from broker_stub.net.tls import server_context  # loads `ssl`: who needs it pays
 
     return {name: server_context(config.tls_options(name)) for name in names}

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
 from broker_stub.background import Background
-from broker_stub.config import BrokerConfig
+from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.dispatch import Dispatcher
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
-from broker_stub.log.open_files import OpenFiles
 from broker_stub.metadata.controller import Controller
 from broker_stub.metadata.image import (
     BROKER_RESOURCE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_stub.config_entries import topic_entries
+from broker_stub.config.entries import topic_entries
 from broker_stub.handlers._errors import message_of
 from broker_stub.handlers._names import once_each
 from broker_stub.metadata.topics import NewTopic, PlannedTopic, check_new_partitions

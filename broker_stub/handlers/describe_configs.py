@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_stub.config_entries import (
+from broker_stub.config.entries import (
     ConfigEntry,
     broker_entries,
     default_broker_entries,

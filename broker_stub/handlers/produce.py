@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from broker_stub import diagnostics
 from broker_stub.dispatch import CloseConnection
 from broker_stub.handlers._errors import message_of
-from broker_stub.log.append_info import AppendInfo
-from broker_stub.log.batch_header import CODEC_MASK, read_header
+from broker_stub.log.batch.append_info import AppendInfo
+from broker_stub.log.batch.header import CODEC_MASK, read_header
 from broker_stub.metadata.image import TopicImage
 from broker_stub.replica.partition import Partition
 from broker_stub.request import Parked, RequestContext

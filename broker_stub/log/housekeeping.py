@@ -12,10 +12,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker_stub import diagnostics
-from broker_stub.log.offset_checkpoints import OffsetCheckpoints
-from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.cleaning.retention import delete_old_segments
+from broker_stub.log.files.offset_checkpoints import OffsetCheckpoints
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.retention import delete_old_segments
 from broker_stub.log.segment import Segment
 from broker_stub.purgatory import Timers
 from pyclient.clock import Clock
@@ -23,8 +23,8 @@ from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker_stub.log.cleaner import LogCleaner
-    from broker_stub.log.compaction import Work
+    from broker_stub.log.cleaning.cleaner import LogCleaner
+    from broker_stub.log.cleaning.compaction import Work
 
 
 class LogManagerSettings(NamedTuple):
@@ -176,7 +176,7 @@ class Housekeeping:
             self._works.append(self._cleaning)
 
     def _reindex(self, log: PartitionLog, segment: Segment) -> "Work":
-        from broker_stub.log.reindexing import reindex
+        from broker_stub.log.index.reindexing import reindex
 
         try:
             yield from reindex(log, segment)
@@ -187,7 +187,7 @@ class Housekeeping:
                 self._timers.after(_REINDEXING_RETRY_MS, again)
 
     def _recall(self, log: PartitionLog) -> "Work":
-        from broker_stub.log.producer_recall import recall
+        from broker_stub.log.producers.recall import recall
 
         try:
             yield from recall(log)
@@ -201,7 +201,7 @@ class Housekeeping:
 
     @cached_property
     def _cleaner(self) -> "LogCleaner":
-        from broker_stub.log.cleaner import LogCleaner
+        from broker_stub.log.cleaning.cleaner import LogCleaner
 
         return LogCleaner(
             clock=self._clock,

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from broker_stub.log.checkpoints import (
+from broker_stub.log.files.checkpoint_file import (
     CorruptCheckpointError,
     numbers,
     read_checkpoint,

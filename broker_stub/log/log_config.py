@@ -7,7 +7,7 @@ The rows are the topic-level table that the broker's configuration and DescribeC
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from broker_stub.config_types import INT, LONG
+from broker_stub.config.types import INT, LONG
 from pyclient.config.definition import ConfigKey, Rule, at_least, between, one_of
 
 CREATE_TIME: Final = "CreateTime"

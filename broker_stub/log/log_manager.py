@@ -14,14 +14,14 @@ from threading import Lock
 from typing import Final
 
 from broker_stub import diagnostics
+from broker_stub.log.files.data_dir import LogDir, partition_of
+from broker_stub.log.files.offset_checkpoints import read_known_offsets
+from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.files.partition_metadata import read_partition_metadata
 from broker_stub.log.housekeeping import DEFAULT_SETTINGS, Housekeeping, LogManagerSettings
 from broker_stub.log.log_config import DEFAULT_LOG_CONFIG, LogConfig
-from broker_stub.log.log_dir import LogDir, partition_of
-from broker_stub.log.offset_checkpoints import read_known_offsets
-from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.partition_metadata import read_partition_metadata
-from broker_stub.log.recovery import load_log
+from broker_stub.log.recovery.log_recovery import load_log
 from broker_stub.log.segment import Segment
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy

@@ -9,7 +9,7 @@ from threading import Lock
 
 from broker_stub.log.flush_state import FlushState
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
-from broker_stub.log.producer_state import ProducerEntry, ProducerState, RememberedBatch
+from broker_stub.log.producers.state import ProducerEntry, ProducerState, RememberedBatch
 
 
 class LogState:

@@ -11,26 +11,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from broker_stub.log.append_info import (
+from broker_stub.log.batch.append_info import (
     AppendInfo,
     AppendOrigin,
     BatchPlace,
     again,
     number_batches,
 )
-from broker_stub.log.batch_validation import validate
-from broker_stub.log.checkpoints import LEADER_EPOCHS
-from broker_stub.log.idempotence import check_producers
+from broker_stub.log.batch.validation import validate
+from broker_stub.log.files.checkpoint_file import LEADER_EPOCHS
+from broker_stub.log.files.file_names import retire_oldest
+from broker_stub.log.files.open_files import OpenFiles, SyncFailedError
+from broker_stub.log.files.partition_dir import LogFolder
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.log_files import retire_oldest
-from broker_stub.log.log_folder import LogFolder
-from broker_stub.log.open_files import OpenFiles, SyncFailedError
+from broker_stub.log.producers.idempotence import check_producers
+from broker_stub.log.producers.transactions import check_marker, note_batches, read_markers
 from broker_stub.log.readable_log import ReadableLog
 from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import LogRead
 from broker_stub.log.time_lookup import TimestampAndOffset
-from broker_stub.log.transactions import check_marker, note_batches, read_markers
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]

@@ -6,13 +6,13 @@ Any thread; the log's lock guards the list of segments. What changes them is in 
 from collections.abc import Callable
 from typing import TypeVar
 
+from broker_stub.log.index.transaction_index import AbortedTransaction
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_state import LogState
+from broker_stub.log.producers.transactions import TransactionRanges
 from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import LogRead, SegmentList
 from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
-from broker_stub.log.transaction_index import AbortedTransaction
-from broker_stub.log.transactions import TransactionRanges
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError
 
 Result = TypeVar("Result")

@@ -9,12 +9,12 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from broker_stub.log.append_info import BatchPlace
+from broker_stub.log.batch.append_info import BatchPlace
+from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.index.segment_indexes import INDEX_SUFFIX, TIME_INDEX_SUFFIX, SegmentIndexes
+from broker_stub.log.index.transaction_index import TransactionIndex
 from broker_stub.log.log_config import LogConfig
-from broker_stub.log.open_files import OpenFiles
-from broker_stub.log.segment_indexes import INDEX_SUFFIX, TIME_INDEX_SUFFIX, SegmentIndexes
 from broker_stub.log.segment_reader import SegmentReader
-from broker_stub.log.transaction_index import TransactionIndex
 from pyclient.errors import KafkaStorageError
 
 LOG_SUFFIX: Final = ".log"

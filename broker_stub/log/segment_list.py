@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from broker_stub.log.file_slice import FileSlice
+from broker_stub.log.files.file_slice import FileSlice
+from broker_stub.log.index.transaction_index import AbortedTransaction
 from broker_stub.log.segment import Segment
-from broker_stub.log.transaction_index import AbortedTransaction
 from pyclient.errors import CorruptRecordError
 
 _BASE_OFFSET: Final = attrgetter("base_offset")

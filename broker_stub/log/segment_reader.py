@@ -11,14 +11,14 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from broker_stub import diagnostics
-from broker_stub.log.append_info import BatchPlace
-from broker_stub.log.batch_header import MAGIC, NO_TIMESTAMP, BatchHeader, read_header
-from broker_stub.log.file_slice import read_exactly
-from broker_stub.log.index_file import DamagedIndexError
-from broker_stub.log.indexes import Entry, OffsetIndex, SparseIndex, TimeIndex
-from broker_stub.log.noting import Noting
-from broker_stub.log.open_files import OpenFile, OpenFiles
-from broker_stub.log.segment_indexes import SegmentIndexes
+from broker_stub.log.batch.append_info import BatchPlace
+from broker_stub.log.batch.header import MAGIC, NO_TIMESTAMP, BatchHeader, read_header
+from broker_stub.log.files.file_slice import read_exactly
+from broker_stub.log.files.open_files import OpenFile, OpenFiles
+from broker_stub.log.index.index_builder import Noting
+from broker_stub.log.index.index_file import DamagedIndexError
+from broker_stub.log.index.segment_indexes import SegmentIndexes
+from broker_stub.log.index.sparse_index import Entry, OffsetIndex, SparseIndex, TimeIndex
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE
 

@@ -8,9 +8,9 @@ the lock of the log.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from broker_stub.log.batch_header import BatchHeader
-from broker_stub.log.batch_validation import LOOKED_AT_BYTES
-from broker_stub.log.file_slice import read_exactly
+from broker_stub.log.batch.header import BatchHeader
+from broker_stub.log.batch.validation import LOOKED_AT_BYTES
+from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.segment import Segment
 from pyclient.errors import CorruptRecordError
 from pyclient.records.batch import RecordBatch

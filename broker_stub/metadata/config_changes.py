@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker_stub.broker_keys import BROKER_DEFINITION, TOPIC_DEFINITION
-from broker_stub.config import BrokerConfig
-from broker_stub.config_entries import broker_entries, topic_entries
+from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.entries import broker_entries, topic_entries
+from broker_stub.config.keys import BROKER_DEFINITION, TOPIC_DEFINITION
 from broker_stub.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
 from broker_stub.metadata.topics import check_name
 from pyclient.error_codes import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker_stub.config import BrokerConfig
+from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.metadata.image import TOPIC_RESOURCE, ClusterImage
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.metadata.placement import place

@@ -22,7 +22,7 @@ from pyclient.error_codes import (
 from pyclient.protocol.primitives import Uuid, part_length
 
 if TYPE_CHECKING:
-    from broker_stub.log.file_slice import FileSlice
+    from broker_stub.log.files.file_slice import FileSlice
     from broker_stub.node import Node
     from broker_stub.replica.partition import Partition
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
-from broker_stub.broker_keys import MIN_INSYNC_REPLICAS
-from broker_stub.config import BrokerConfig
+from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.keys import MIN_INSYNC_REPLICAS
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from broker_stub.log.index.transaction_index import AbortedTransaction
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin, LogRead, PartitionLog
-from broker_stub.log.transaction_index import AbortedTransaction
 from broker_stub.metadata.image import PartitionImage
 from pyclient.error_codes import (
     FencedLeaderEpochError,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
-from broker_stub.properties import read_properties
+from broker_stub.config.properties import read_properties
 from broker_stub.testing.tls import TlsCertificates
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()

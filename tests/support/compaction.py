@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from broker_stub.log.append_info import AppendOrigin
-from broker_stub.log.compaction import Compaction, DirtyLog
-from broker_stub.log.offset_map import OffsetMap
-from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.batch.append_info import AppendOrigin
+from broker_stub.log.cleaning.compaction import Compaction, DirtyLog
+from broker_stub.log.cleaning.offset_map import OffsetMap
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.replica.batches import read_log
 from pyclient.records.record import ConsumerRecord

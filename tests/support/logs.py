@@ -4,12 +4,12 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
-from broker_stub.log.open_files import OpenFiles
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
-from broker_stub.log.producer_recall import recall
-from broker_stub.log.recovery import load_log
+from broker_stub.log.producers.recall import recall
+from broker_stub.log.recovery.log_recovery import load_log
 from pyclient.clock import Clock, ManualClock
 from pyclient.entropy import Entropy
 from pyclient.errors import KafkaStorageError

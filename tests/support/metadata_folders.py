@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from broker_stub.log.append_info import AppendOrigin
+from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.metadata.frames import encode_frame
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.replica.batches import build_batch

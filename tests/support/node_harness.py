@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from broker_stub.background import run
-from broker_stub.config import BrokerConfig
+from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.handlers import SERVED
 from broker_stub.metadata.image import Endpoint
 from broker_stub.metadata.topics import NewTopic

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from broker_stub.config import BrokerConfig
+from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.metadata.image import Endpoint
 from broker_stub.metadata.topics import NewTopic
 from broker_stub.node import Node

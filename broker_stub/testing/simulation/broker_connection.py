@@ -1,4 +1,4 @@
-"""The broker's end of a simulated connection: what `broker_stub.server` does with a socket.
+"""The broker's end of a simulated connection: what `broker_stub.net.server` does with a socket.
 
 Requests are carried out one after another, in order; a parked one holds up those behind it.
 The scheduler's thread.
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from broker_stub.receive_buffer import ReceiveBuffer
+from broker_stub.net.receive_buffer import ReceiveBuffer
 from broker_stub.request import ConnectionContext, Parked, Reply
 from broker_stub.testing.simulation.wire import Wire
 from pyclient.errors import ProtocolError

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker_stub.background import run
+from broker_stub.net.receive_buffer import BufferPool
 from broker_stub.node import Node
-from broker_stub.receive_buffer import BufferPool
 from broker_stub.request import ConnectionContext
 from broker_stub.testing.fault_injector import FaultInjector
 from broker_stub.testing.simulation.broker_connection import BrokerConnection

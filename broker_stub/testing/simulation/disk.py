@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.testing.simulation.chance import Chance
 from broker_stub.testing.simulation.trace import Trace
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from broker_stub import Broker
-from broker_stub.server import PortInUseError
+from broker_stub.net.server import PortInUseError
 from pyclient.errors import (
     IllegalStateError,
     InvalidTopicError,

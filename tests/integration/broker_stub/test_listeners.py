@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
-from broker_stub.server import PortInUseError
+from broker_stub.net.server import PortInUseError
 from pyclient.clock import ManualClock
 from pyclient.errors import InconsistentClusterIdError, KafkaConfigurationError, KafkaStorageError
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from broker_stub import Broker
-from broker_stub.broker_keys import BROKER_DEFINITION
+from broker_stub.config.keys import BROKER_DEFINITION
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pyclient.version import __version__
 from tests.integration.broker_stub.raw_client import RawClient

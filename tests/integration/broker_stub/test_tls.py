@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
+from broker_stub.net.tls_connection import HANDSHAKE_MAX_MS
 from broker_stub.testing.tls import TlsCertificates
-from broker_stub.tls_connection import HANDSHAKE_MAX_MS
 from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from pyclient.clock import ManualClock
 from pyclient.errors import KafkaConfigurationError, NoBrokersAvailable

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker_stub.log.file_slice import FileSlice
+from broker_stub.log.files.file_slice import FileSlice
 from broker_stub.replica.partition import Partition
 from broker_stub.testing.request_log import RequestLog
 from pyclient.error_codes import (

@@ -254,7 +254,7 @@ def test_a_sync_that_found_no_descriptor_is_tried_again(tmp_path, disk, monkeypa
         def none_left(path, flags):
             raise OSError(errno.EMFILE, "too many open files", path)
 
-        patched.setattr("broker_stub.log.open_files.OpenFile", none_left)
+        patched.setattr("broker_stub.log.files.open_files.OpenFile", none_left)
         with pytest.raises(KafkaStorageError, match="too many open files"):
             log.flush()
     append(log)

@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from broker_stub.log.append_info import AppendOrigin
-from broker_stub.log.batch_header import read_header
-from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.batch.append_info import AppendOrigin
+from broker_stub.log.batch.header import read_header
+from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.partition_log import AppendInfo
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 from tests.support.logs import (

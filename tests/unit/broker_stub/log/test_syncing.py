@@ -5,8 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from broker_stub.log.append_info import AppendOrigin
-from broker_stub.log.open_files import OpenFiles
+from broker_stub.log.batch.append_info import AppendOrigin
+from broker_stub.log.files.open_files import OpenFiles
 from pyclient.errors import KafkaStorageError
 from tests.support.logs import (
     FlushRequests,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker_stub.log.retention import delete_old_segments
+from broker_stub.log.cleaning.retention import delete_old_segments
 from pyclient.errors import OffsetOutOfRangeError
 from pyclient.records.batch import RecordBatch, iter_batches
 from tests.support.logs import NOW_MS, TOPIC_ID, append, idempotent_batch, open_manager

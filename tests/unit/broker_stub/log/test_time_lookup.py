@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_stub.log import time_lookup
-from broker_stub.log.batch_header import put_checksum, put_max_timestamp
+from broker_stub.log.batch.header import put_checksum, put_max_timestamp
 from pyclient import _twin
 from pyclient.records.compression import Codec
 from tests.support.logs import NOW_MS, append, batch, open_log

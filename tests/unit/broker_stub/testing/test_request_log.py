@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.log.batch_header import BatchHeader, unpack_header
+from broker_stub.log.batch.header import BatchHeader, unpack_header
 from broker_stub.testing import request_log
 from pyclient.errors import NotLeaderOrFollowerError
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest

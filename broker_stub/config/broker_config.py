@@ -1,0 +1,223 @@
+"""The broker's options as they were given, and what topics make of them.
+
+What is set for a topic goes over the broker's options, and what is set for the broker while it
+runs goes over what it was started with. Such *dynamic* options are, of Kafka's, those that are
+the defaults of topics. Serving thread only (while the node opens: the thread that opens it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from broker_stub import diagnostics
+from broker_stub.config.keys import (
+    BROKER_DEFINITION,
+    COARSER_UNITS,
+    TOPIC_DEFINITION,
+    TOPIC_SYNONYMS,
+)
+from broker_stub.config.tls_keys import TLS_NAMES
+from broker_stub.log.log_config import LogConfig
+from pyclient.config.definition import Config, ConfigDefinition, dotted
+from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
+from pyclient.errors import KafkaConfigurationError
+
+_PER_LISTENER: Final = "listener.name."
+_COMPACTION_LAGS: Final = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+
+DYNAMIC_NAMES: Final = frozenset(TOPIC_SYNONYMS.values())
+"""The broker's options that can be changed while it runs."""
+
+
+class BrokerConfig:
+    """The broker's options, and what topics make of them.
+
+    Attributes:
+        dynamic_broker: what was set for this broker while it ran.
+        dynamic_default: what was set for all brokers, which counts less.
+    """
+
+    def __init__(self, options: Mapping[str, object] | None = None) -> None:
+        """Parse options by Kafka's names; those without an effect here are named in a warning.
+
+        Raises:
+            KafkaConfigurationError: an option is unknown or has a value that is not allowed.
+        """
+        for_all, self._for_listener = _by_listener(options or {})
+        self._config: Config = BROKER_DEFINITION.parse(_effective(for_all))
+        self._ignored: set[tuple[str, str]] = set()
+        self.dynamic_broker: Mapping[str, str] = {}
+        self.dynamic_default: Mapping[str, str] = {}
+        self._topic_defaults = self._static_topic_defaults()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._config[name]
+
+    def is_explicit(self, name: str) -> bool:
+        """Whether the broker was started with a value, be it the default."""
+        return self._config.is_explicit(name)
+
+    @property
+    def listeners_with_options(self) -> list[str]:
+        """The names that `listener.name.NAME.` options were given for."""
+        return list(self._for_listener)
+
+    def tls_options(self, listener: str) -> dict[str, Any]:
+        """The `ssl.` options of a listener: its own go before those of all."""
+        own = self._for_listener.get(listener.lower())
+        return {
+            name: own[name] if own is not None and own.is_explicit(name) else self[name]
+            for name in TLS_NAMES
+        }
+
+    def set_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> None:
+        """Go by what was set while the broker runs, for it or for all brokers."""
+        self.dynamic_broker, self.dynamic_default = dict(broker), dict(default)
+        self._topic_defaults = self._static_topic_defaults()
+        texts = {**default, **broker}
+        for topic_name, server_name in TOPIC_SYNONYMS.items():
+            if server_name in texts:
+                given = self._converted(TOPIC_DEFINITION, {topic_name: texts[server_name]})
+                self._topic_defaults.update(given)
+
+    def static_topic_default(self, name: str) -> Any:
+        """What the broker was started with, or the default."""
+        return self._server_value(TOPIC_SYNONYMS[name])
+
+    def topic_default_is_explicit(self, name: str) -> bool:
+        """Whether the broker was started with that value, in whatever unit."""
+        server_name = TOPIC_SYNONYMS[name]
+        units = [coarser for coarser, _ in COARSER_UNITS.get(server_name, ())]
+        return any(map(self.is_explicit, (server_name, *units)))
+
+    def topic_values(self, overrides: Mapping[str, str]) -> dict[str, Any]:
+        """All options of a topic, in their types."""
+        return {**self._topic_defaults, **self._converted(TOPIC_DEFINITION, overrides)}
+
+    def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
+        """What a topic's log needs to know."""
+        return LogConfig.from_values(self.topic_values(overrides))
+
+    def check_topic(
+        self, configs: Mapping[str, str | None], beside: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """What somebody wants to set for a topic, beside what is set, if it is allowed.
+
+        Raises:
+            InvalidConfigurationError: an option is unknown, null, has a wrong value, or
+                contradicts another.
+        """
+        checked = _checked(TOPIC_DEFINITION, configs)
+        if not checked.keys().isdisjoint(_COMPACTION_LAGS):
+            values = self.topic_values({**(beside or {}), **checked})
+            least, most = (values[name] for name in _COMPACTION_LAGS)
+            if least > most:
+                raise InvalidConfigurationError(
+                    f"{_COMPACTION_LAGS[0]} ({least}) is above {_COMPACTION_LAGS[1]} ({most})"
+                )
+        return checked
+
+    def check_dynamic(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """What somebody wants to set for the running broker, if it is allowed.
+
+        Raises:
+            InvalidRequestError: an option can't be changed while the broker runs.
+            InvalidConfigurationError: an option is unknown or has a wrong value.
+        """
+        checked = _checked(BROKER_DEFINITION, configs)
+        fixed = sorted(checked.keys() - DYNAMIC_NAMES)
+        if fixed:
+            raise InvalidRequestError(f"can't be changed while the broker runs: {', '.join(fixed)}")
+        return checked
+
+    def _converted(self, definition: ConfigDefinition, texts: Mapping[str, str]) -> dict[str, Any]:
+        """The values that mean something here.
+
+        A folder of Apache Kafka may have others set; they were valid there, and are kept.
+        """
+        values: dict[str, Any] = {}
+        for name, text in texts.items():
+            row = definition.keys.get(name)
+            try:
+                if row is not None:
+                    values[name] = row.convert(text)
+                    continue
+                reason = "there is no such option here"
+            except ValueError as error:
+                reason = str(error)
+            if (name, text) not in self._ignored:
+                self._ignored.add((name, text))
+                diagnostics.warn("%s=%s has no effect: %s", name, text, reason)
+        return values
+
+    def _static_topic_defaults(self) -> dict[str, Any]:
+        return {name: self.static_topic_default(name) for name in TOPIC_SYNONYMS}
+
+    def _server_value(self, name: str) -> Any:
+        if name not in COARSER_UNITS or self._config[name] is not None:
+            return self._config[name]
+        for coarser, unit_ms in COARSER_UNITS[name]:
+            value = self._config[coarser]
+            if value is not None:
+                return value if value < 0 else value * unit_ms
+        raise AssertionError(f"{name} has no default in any unit")
+
+
+def _by_listener(
+    options: Mapping[str, object],
+) -> tuple[dict[str, object], dict[str, Config]]:
+    """The options for all listeners, and those of `listener.name.NAME.` by the name."""
+    for_all: dict[str, object] = {}
+    own: dict[str, dict[str, object]] = {}
+    for option, value in options.items():
+        if not isinstance(option, str):
+            raise KafkaConfigurationError(f"{option!r} is no option: they are named by strings")
+        listener, _, name = option.removeprefix(_PER_LISTENER).partition(".")
+        if option.startswith(_PER_LISTENER) and name in TLS_NAMES:
+            own.setdefault(listener, {})[name] = value
+        else:
+            for_all[option] = value
+    return for_all, {one: BROKER_DEFINITION.parse(given) for one, given in own.items()}
+
+
+def _effective(options: Mapping[str, object]) -> dict[str, object]:
+    """The options without those of Apache Kafka that mean nothing here."""
+    unfamiliar = [name for name in options if not BROKER_DEFINITION.knows(name)]
+    if not unfamiliar:
+        return dict(options)
+    from broker_stub.config.kafka_keys import is_known_to_kafka, nearest  # seldom needed
+
+    idle = [name for name in unfamiliar if is_known_to_kafka(dotted(name))]
+    for name in sorted(set(unfamiliar) - set(idle)):
+        near = nearest(dotted(name))
+        if near is not None and not BROKER_DEFINITION.knows(near):
+            raise KafkaConfigurationError(
+                f"broker has no option {name!r}; did you mean {near!r}, which has no effect here?",
+                key=name,
+            )
+    if idle:
+        diagnostics.warn("options without an effect here: %s", ", ".join(sorted(idle)))
+    return {name: value for name, value in options.items() if name not in idle}
+
+
+def _checked(definition: ConfigDefinition, configs: Mapping[str, str | None]) -> dict[str, str]:
+    checked: dict[str, str] = {}
+    for name, text in configs.items():
+        row = definition.keys.get(name)
+        if row is None:
+            near = definition.nearest(name)
+            raise InvalidConfigurationError(
+                f"unknown {definition.owner} config name: {name}"
+                + (f"; did you mean {near}?" if near else "")
+            )
+        if text is None:
+            raise InvalidConfigurationError(f"null value for {definition.owner} config: {name}")
+        try:
+            row.convert(text)
+        except ValueError as error:
+            raise InvalidConfigurationError(
+                f"invalid value {text!r} for {definition.owner} config {name}: {error}"
+            ) from None
+        checked[name] = text
+    return checked

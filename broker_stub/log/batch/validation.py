@@ -1,0 +1,237 @@
+"""What a batch must be before it is written: whole, undamaged, and within the topic's rules.
+
+A client's records are walked over: a batch that no consumer can read would stop them all, and
+their latest timestamp need not be what the header says. They are decoded where the topic's rules
+speak of each record: a compacted topic needs keys, a bound on old timestamps needs times. No state;
+any thread.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from broker_stub.log.batch.append_info import AppendOrigin
+from broker_stub.log.batch.header import (
+    CHECKSUM_FROM,
+    CODEC_MASK,
+    CODEC_MAX,
+    LOG_APPEND_TIME,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    put_append_time,
+    put_checksum,
+    put_max_timestamp,
+    read_header,
+)
+from broker_stub.log.log_config import INT64_MAX, LogConfig
+from pyclient import _twin
+from pyclient.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTxnStateError,
+    RecordTooLargeError,
+    UnsupportedCodecError,
+    UnsupportedCompressionTypeError,
+)
+from pyclient.records.batch import HEADER_SIZE, RecordBatch
+from pyclient.records.compression import ExpandsTooFarError, decompress
+from pyclient.records.record import ConsumerRecord
+
+# Records that expand to more are not looked at: the broker has little memory, and others to serve.
+LOOKED_AT_BYTES: Final = 32 << 20
+_RECORDS_AT_ONCE: Final = 1000
+
+
+def split_batches(batches: memoryview) -> list[BatchHeader]:
+    """The headers of batches that lie back to back and fill the buffer.
+
+    Raises:
+        CorruptRecordError: they don't, or a batch fails its checksum.
+        InvalidRecordError: a batch is of an old format.
+    """
+    crc32c = _twin.crc32c
+    headers = []
+    position, end = 0, len(batches)
+    while position < end:
+        left = end - position
+        if left < HEADER_SIZE:
+            raise CorruptRecordError(f"{left} bytes are no batch", position=position)
+        header = read_header(batches, position)
+        if header.magic != MAGIC:
+            raise InvalidRecordError(
+                f"the batch has format {header.magic}; only format {MAGIC} is written"
+            )
+        size = header.size
+        if not HEADER_SIZE <= size <= left:
+            raise CorruptRecordError(
+                f"the batch claims {size} of {left} bytes",
+                base_offset=header.base_offset,
+                position=position,
+            )
+        if crc32c(batches[position + CHECKSUM_FROM : position + size]) != header.checksum:
+            raise CorruptRecordError(
+                "the batch fails its checksum", base_offset=header.base_offset, position=position
+            )
+        headers.append(header)
+        position += size
+    if not headers:
+        raise InvalidRecordError("there is no batch to append")
+    return headers
+
+
+def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) -> None:
+    """Refuse a batch that breaks a rule for headers.
+
+    Raises:
+        RecordTooLargeError: it is larger than `max.message.bytes`.
+        InvalidRecordError: its numbers contradict each other, or a client may not write it.
+        InvalidTxnStateError: it belongs to a transaction, which no client has here.
+        UnsupportedCompressionTypeError: its codec is none.
+    """
+    if header.size > config.max_message_bytes:
+        raise RecordTooLargeError(
+            f"the batch has {header.size} bytes, max.message.bytes is {config.max_message_bytes}",
+            size=header.size,
+            limit=config.max_message_bytes,
+        )
+    if header.attributes & CODEC_MASK > CODEC_MAX:
+        raise UnsupportedCompressionTypeError(f"there is no codec {header.attributes & CODEC_MASK}")
+    if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"the batch has {header.record_count} records and a last offset delta of "
+            f"{header.last_offset_delta}"
+        )
+    if origin is not AppendOrigin.CLIENT:
+        return
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        raise InvalidRecordError(
+            f"producer {header.producer_id} sends epoch {header.producer_epoch} and sequence "
+            f"{header.base_sequence}"
+        )
+    if header.is_control:
+        raise InvalidRecordError("clients do not write control records")
+    if header.is_transactional:
+        raise InvalidTxnStateError("the broker has no transactions, so none is open")
+    if header.base_offset != 0:
+        raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
+
+
+def check_structure(batch: memoryview, header: BatchHeader) -> int:
+    """Refuse a batch whose records are not what its header says; their latest timestamp.
+
+    Those whose codec's library is not installed are believed, and those that expand very far.
+
+    Raises:
+        InvalidRecordError: the records are damaged, or others than announced.
+    """
+    codec = header.attributes & CODEC_MASK
+    try:
+        records = batch[HEADER_SIZE:]
+        if codec:
+            records = memoryview(decompress(codec, records, LOOKED_AT_BYTES))
+        decoder = _twin.RecordDecoder(records, header.record_count, 0, header.base_timestamp)
+        return decoder.verify_produced()
+    except (UnsupportedCodecError, ExpandsTooFarError):
+        return header.max_timestamp
+    except CorruptRecordError as error:
+        # Another code than for a bad checksum: sent again, it would be as bad.
+        raise InvalidRecordError(str(error)) from error
+
+
+def check_times(
+    batches: memoryview,
+    position: int,
+    header: BatchHeader,
+    latest_ms: int,
+    config: LogConfig,
+    now_ms: int,
+) -> BatchHeader:
+    """Apply the topic's timestamp rule; stamps the batch where that rule is LogAppendTime.
+
+    Else the header gets the latest timestamp of the records, if it says another: lookups by time
+    and retention go by it.
+
+    Raises:
+        InvalidTimestampError: a record is too far from the broker's clock, or claims to have
+            been stamped by a broker.
+    """
+    if header.attributes & LOG_APPEND_TIME:
+        raise InvalidTimestampError("a producer does not set the time of the append")
+    if config.uses_append_time:
+        put_append_time(batches, position, header.attributes, now_ms)
+        return _sealed_again(batches, position, header.size)
+    if latest_ms - now_ms > config.message_timestamp_after_max_ms:
+        raise InvalidTimestampError(
+            f"timestamp {latest_ms} is more than "
+            f"{config.message_timestamp_after_max_ms} ms ahead of {now_ms}"
+        )
+    if latest_ms != header.max_timestamp:
+        put_max_timestamp(batches, position, latest_ms)
+        return _sealed_again(batches, position, header.size)
+    return header
+
+
+def _sealed_again(batches: memoryview, position: int, size: int) -> BatchHeader:
+    """The header of a batch that was changed, once its checksum is right again."""
+    checksum = _twin.crc32c(batches[position + CHECKSUM_FROM : position + size])
+    put_checksum(batches, position, checksum)
+    return read_header(batches, position)
+
+
+def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
+    """Refuse a batch with a record that breaks a rule of the topic; decodes them all.
+
+    Raises:
+        InvalidRecordError: a record has no key, and the topic is compacted; or they expand too far
+            to be looked at.
+        InvalidTimestampError: a record is too far behind the broker's clock.
+    """
+    try:
+        decoder = RecordBatch(batch).decoder(max_expanded=LOOKED_AT_BYTES)
+        while decoder.remaining:
+            _check_each(decoder.read(_RECORDS_AT_ONCE), config, now_ms)
+    except (CorruptRecordError, UnsupportedCodecError) as error:
+        # Another code than for damage: see `check_structure`.
+        raise InvalidRecordError(
+            f"the topic has rules for each record, and these can't be looked at: {error}"
+        ) from error
+
+
+def _check_each(records: Sequence[ConsumerRecord], config: LogConfig, now_ms: int) -> None:
+    oldest_ms = now_ms - config.message_timestamp_before_max_ms
+    for record in records:
+        if config.is_compacted and record.key is None:
+            raise InvalidRecordError("a compacted topic refuses records without a key")
+        if NO_TIMESTAMP != record.timestamp < oldest_ms and not config.uses_append_time:
+            raise InvalidTimestampError(
+                f"timestamp {record.timestamp} is more than "
+                f"{config.message_timestamp_before_max_ms} ms behind {now_ms}"
+            )
+
+
+def validate(
+    batches: memoryview, config: LogConfig, origin: AppendOrigin, now_ms: int
+) -> list[BatchHeader]:
+    """Check the batches of one append, all before the first is written; their headers.
+
+    Raises:
+        KafkaError: as the functions above say.
+    """
+    headers = split_batches(batches)
+    if origin is AppendOrigin.CLIENT and len(headers) > 1:
+        raise InvalidRecordError(f"a request has one batch per partition, not {len(headers)}")
+    decodes = origin is AppendOrigin.CLIENT and (
+        config.is_compacted or config.message_timestamp_before_max_ms != INT64_MAX
+    )
+    position = 0
+    for index, header in enumerate(headers):
+        check_batch(header, config, origin)
+        latest_ms = header.max_timestamp
+        if origin is AppendOrigin.CLIENT:
+            latest_ms = check_structure(batches[position : position + header.size], header)
+        headers[index] = check_times(batches, position, header, latest_ms, config, now_ms)
+        if decodes:
+            check_records(batches[position : position + header.size], config, now_ms)
+        position += header.size
+    return headers

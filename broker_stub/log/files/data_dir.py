@@ -1,0 +1,218 @@
+"""The root of a data folder: whose it is, who uses it, and how it was left.
+
+`meta.properties` names cluster, node and folder; `.lock` keeps a second broker out;
+`.kafka_cleanshutdown` is there after a clean stop, and only until the next start. Used at start
+and stop, off the serving thread.
+"""
+
+import contextlib
+import fcntl
+import os
+import weakref
+from typing import Final
+
+from broker_stub.log.files.checkpoint_file import Sync, write_atomically
+from broker_stub.log.files.open_files import OpenFile, fsync
+from pyclient.entropy import Entropy
+from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
+from pyclient.types import TopicPartition, format_uuid, parse_uuid
+
+META_PROPERTIES: Final = "meta.properties"
+LOCK: Final = ".lock"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+
+_VERSION: Final = "1"
+
+# Who has which folder, by process (a forked child has none) and real path. Its threads need no
+# lock: `setdefault` is one step.
+_in_use: dict[tuple[int, str], "weakref.ref[LogDir]"] = {}
+
+
+class LogDir:
+    """One of the folders that a broker keeps its partitions in; locked until released."""
+
+    def __init__(self, path: str, sync: Sync = fsync) -> None:
+        """Lock the folder; it is made when it is not there.
+
+        Raises:
+            KafkaStorageError: another broker uses it, or it cannot be used at all.
+        """
+        self.path = path
+        self._sync = sync
+        self.cluster_id = ""
+        self.directory_id = bytes(16)
+        self._owner: int | None = None  # the node, until that is written
+        self._clean_epoch: int | None = None  # as the clean stop before us noted it
+        self._place = (os.getpid(), os.path.realpath(path))
+        try:
+            os.makedirs(path, exist_ok=True)
+            self._keep_others_out()
+            self._lock: OpenFile | None = OpenFile(self.file(LOCK), os.O_RDWR | os.O_CREAT)
+            # The second one is Java's. The first holds in a forked child, too, as long as we live.
+            fcntl.flock(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._let_others_in()
+            raise KafkaStorageError(f"{path} is in use: another broker has locked it") from error
+        except OSError as error:
+            self._let_others_in()
+            raise KafkaStorageError(f"cannot use {path}: {error.strerror}") from error
+
+    def _keep_others_out(self) -> None:
+        """See that no other in this process has the folder.
+
+        It must not even open the lock file: to close it again would end Java's lock.
+
+        Raises:
+            BlockingIOError: one has it.
+        """
+        ours = weakref.ref(self)
+        found = _in_use.setdefault(self._place, ours)
+        if found is not ours and found() is not None:
+            raise BlockingIOError(self.path)
+        _in_use[self._place] = ours
+
+    def _let_others_in(self) -> None:
+        if _in_use.get(self._place) is weakref.ref(self):
+            del _in_use[self._place]
+
+    def file(self, name: str) -> str:
+        """The path of a file in the folder's root."""
+        return os.path.join(self.path, name)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody has said yet whose folder it is."""
+        return _read_properties(self.file(META_PROPERTIES)) is None
+
+    def release(self) -> None:
+        """Let another broker have the folder."""
+        if self._lock is not None:
+            # A forked child may have the file open as well: closing ours would not unlock it.
+            fcntl.flock(self._lock.fd, fcntl.LOCK_UN)
+            self._lock = None
+            self._let_others_in()
+
+    def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
+        """Read whose folder it is; for a new one, decide. `claim` writes that down.
+
+        Raises:
+            InconsistentClusterIdError: it belongs to another cluster.
+            KafkaStorageError: it belongs to another node, is of another format, or damaged, or
+                it holds partitions and nothing says whose they are.
+        """
+        path = self.file(META_PROPERTIES)
+        found = _read_properties(path)
+        if found is None:
+            self._refuse_partitions(path)
+            self.cluster_id = cluster_id or format_uuid(entropy.uuid())
+            self.directory_id = entropy.uuid()
+            self._owner = node_id
+            return
+        if found.get("version") != _VERSION:
+            raise KafkaStorageError(
+                f"{path} has version {found.get('version')}; this broker reads {_VERSION}"
+            )
+        if found.get("node.id") != str(node_id):
+            raise KafkaStorageError(
+                f"{path} belongs to node {found.get('node.id')}, not to node {node_id}"
+            )
+        self.cluster_id = found.get("cluster.id", "")
+        if not self.cluster_id:
+            raise KafkaStorageError(f"{path} has no cluster.id")
+        if cluster_id not in (None, self.cluster_id):
+            raise InconsistentClusterIdError(
+                f"{path} belongs to cluster {self.cluster_id}, not to {cluster_id}"
+            )
+        if "directory.id" in found:
+            self.directory_id = _to_uuid(path, found["directory.id"])
+        else:  # brokers before Kafka 3.7 wrote none
+            self.directory_id = entropy.uuid()
+            self._owner = node_id
+
+    def _refuse_partitions(self, path: str) -> None:
+        for name in sorted(os.listdir(self.path)):
+            if partition_of(name) is not None and os.path.isdir(self.file(name)):
+                raise KafkaStorageError(
+                    f"{path} is missing or empty, but there is {name}: bring that file back from"
+                    " a copy, or take the folders of partitions away to begin anew"
+                )
+
+    def claim(self) -> None:
+        """Write whose folder it is, if it does not say so yet: now it is sure to be used.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        if self._owner is None:
+            return
+        text = (
+            f"version={_VERSION}\nnode.id={self._owner}\ncluster.id={self.cluster_id}\n"
+            f"directory.id={format_uuid(self.directory_id)}\n"
+        )
+        write_atomically(self.file(META_PROPERTIES), text, sync=self._sync)
+        self._sync(self.path)
+        self._owner = None
+
+    def take_clean_shutdown(self) -> int | None:
+        """The broker epoch of a clean stop, -1 where it was not noted; None after a crash.
+
+        The mark is gone after that: until the next clean stop, the folder counts as crashed.
+        """
+        path = self.file(CLEAN_SHUTDOWN)
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return None
+        os.unlink(path)
+        self._sync(self.path)
+        self._clean_epoch = -1
+        import json  # a start from nothing does without
+
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            self._clean_epoch = int(json.loads(text)["brokerEpoch"])
+        return self._clean_epoch
+
+    def put_back_clean_shutdown(self) -> None:
+        """Leave the mark of a clean stop as it was found: nothing was changed since."""
+        if self._clean_epoch is not None:
+            self.mark_clean_shutdown(self._clean_epoch)
+
+    def mark_clean_shutdown(self, broker_epoch: int) -> None:
+        """Note that everything is on disk."""
+        text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
+        write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
+        self._sync(self.path)
+
+
+def partition_of(name: str) -> TopicPartition | None:
+    """The partition whose folder has this name."""
+    topic, _, index = name.rpartition("-")
+    if not topic or not (index.isascii() and index.isdigit()):
+        return None
+    return TopicPartition(topic, int(index))
+
+
+def _read_properties(path: str) -> dict[str, str] | None:
+    """The keys and values of a properties file; None when it is not there or empty.
+
+    Raises:
+        KafkaStorageError: it is no text.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise KafkaStorageError(f"{path} is damaged: {error}") from error
+    pairs = [line.partition("=") for line in lines if line and line[0] not in "#!"]
+    return {key.strip(): value.strip() for key, _, value in pairs} or None
+
+
+def _to_uuid(path: str, text: str) -> bytes:
+    try:
+        return parse_uuid(text)
+    except ValueError:
+        raise KafkaStorageError(f"{path}: directory.id {text!r} is no uuid") from None

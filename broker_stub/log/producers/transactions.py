@@ -1,0 +1,140 @@
+"""What control batches mean for a partition: they end the transactions of producers.
+
+A marker is read before its batch is written, so that a bad one is refused; afterwards it closes
+the producer's open transaction, and an abort is noted in the segment's `.txnindex`. The same way
+when a log is replayed. Guarded by the lock of the log.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from broker_stub.log.batch.header import CONTROL, NO_PRODUCER_ID, BatchHeader
+from broker_stub.log.index.transaction_index import AbortedTransaction, TransactionIndex
+from broker_stub.log.log_config import INT64_MAX
+from broker_stub.log.producers.state import ProducerState
+from pyclient.errors import TransactionCoordinatorFencedError
+from pyclient.records.batch import RecordBatch
+from pyclient.records.control import (
+    ControlRecordType,
+    EndTransactionMarker,
+    control_record_type,
+    end_transaction_marker,
+)
+
+
+class TransactionRanges:
+    """Transactions of producers, by where in the log their records can be."""
+
+    __slots__ = ("_ranges",)
+
+    def __init__(
+        self,
+        ended: Iterable[AbortedTransaction],
+        undecided: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """From transactions that have ended, and the first offsets of open ones by producer."""
+        self._ranges: dict[int, list[tuple[int, int]]] = {
+            producer_id: [(first_offset, INT64_MAX)]
+            for producer_id, first_offset in undecided.items()
+        }
+        for one in ended:
+            ranges = self._ranges.setdefault(one.producer_id, [])
+            ranges.append((one.first_offset, one.last_offset))
+
+    def covers(self, batch: BatchHeader | RecordBatch) -> bool:
+        """Whether a batch belongs to one of the transactions."""
+        return batch.is_transactional and any(
+            first_offset <= batch.base_offset <= last_offset
+            for first_offset, last_offset in self._ranges.get(batch.producer_id, ())
+        )
+
+
+def read_marker(
+    header: BatchHeader | RecordBatch, batch: bytes | memoryview
+) -> EndTransactionMarker | None:
+    """The end of a transaction that a control batch stands for.
+
+    None for control batches of the brokers themselves, and for those whose transaction and
+    marker were compacted away.
+
+    Raises:
+        CorruptRecordError: the batch is not what a control batch is.
+    """
+    if header.producer_id == NO_PRODUCER_ID or header.record_count == 0:
+        return None
+    records = RecordBatch(batch)
+    if control_record_type(records) not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+        return None
+    return end_transaction_marker(records)
+
+
+def read_markers(
+    batches: memoryview, headers: Sequence[BatchHeader]
+) -> dict[int, EndTransactionMarker]:
+    """The markers among batches that lie back to back, by their index.
+
+    Raises:
+        CorruptRecordError: a control batch is not what it should be.
+    """
+    markers = {}
+    position = 0
+    for index, header in enumerate(headers):
+        if header.attributes & CONTROL:
+            marker = read_marker(header, batches[position : position + header.size])
+            if marker is not None:
+                markers[index] = marker
+        position += header.size
+    return markers
+
+
+def check_marker(state: ProducerState, header: BatchHeader, marker: EndTransactionMarker) -> None:
+    """Refuse a marker of a coordinator that was replaced.
+
+    Raises:
+        TransactionCoordinatorFencedError: a newer coordinator has ended a transaction here.
+    """
+    entry = state.get(header.producer_id)
+    if entry is not None and marker.coordinator_epoch < entry.coordinator_epoch:
+        raise TransactionCoordinatorFencedError(
+            f"a marker of coordinator epoch {marker.coordinator_epoch}, but epoch "
+            f"{entry.coordinator_epoch} has written here"
+        )
+
+
+def note_batches(
+    state: ProducerState,
+    index: TransactionIndex | None,
+    headers: Sequence[BatchHeader],
+    last_offsets: Sequence[int],
+    markers: Mapping[int, EndTransactionMarker],
+) -> None:
+    """Note batches that were written, with the last offsets that they got.
+
+    `index` is that of the segment that has them; None where it knows of them already.
+    """
+    for at, (header, last_offset) in enumerate(zip(headers, last_offsets, strict=True)):
+        if not header.attributes & CONTROL:
+            state.update(header, last_offset)
+        elif at in markers:
+            _end_transaction(state, index, header, last_offset, markers[at])
+
+
+def _end_transaction(
+    state: ProducerState,
+    index: TransactionIndex | None,
+    header: BatchHeader,
+    last_offset: int,
+    marker: EndTransactionMarker,
+) -> None:
+    first_offset = state.end_transaction(header, marker.coordinator_epoch)
+    if first_offset is None or marker.committed or index is None:
+        return
+    undecided = state.first_unstable_offset
+    index.append(
+        AbortedTransaction(
+            header.producer_id,
+            first_offset,
+            last_offset,
+            last_offset + 1 if undecided is None else undecided,
+        )
+    )

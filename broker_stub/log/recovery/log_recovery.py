@@ -1,0 +1,287 @@
+"""Opening a partition's folder: what is there, what a crash left, what must be made anew.
+
+After a clean stop nothing is scanned: sizes come from the folder, the end of the log from its last
+index entry on, producers from the snapshot taken then. After a crash every batch from the recovery
+point's segment on is checked; the first one that is torn or damaged ends the log, and the indexes,
+the producers' state and the leader epochs are rebuilt from the rest. What was synced stays: where
+it is damaged, readers are told so, and what follows is found behind it. Runs before the log is
+served, off the serving thread.
+"""
+
+import os
+from collections.abc import Sequence
+
+from broker_stub import diagnostics
+from broker_stub.log.files.checkpoint_file import CorruptCheckpointError
+from broker_stub.log.files.file_names import FolderFiles, SegmentFiles, list_files
+from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.leader_epochs import LeaderEpochs
+from broker_stub.log.log_config import INT64_MAX
+from broker_stub.log.partition_log import PartitionLog
+from broker_stub.log.producers.replay import recover_producers
+from broker_stub.log.recovery.batch_checker import BatchChecker, refuse_old_format
+from broker_stub.log.recovery.swap_recovery import finish_swaps
+from broker_stub.log.segment import OFFSETS_MAX, Segment
+from pyclient.errors import CorruptRecordError, KafkaStorageError
+
+
+def load_log(
+    log: PartitionLog,
+    files: OpenFiles,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    never_cut: bool = False,
+) -> None:
+    """Fill an empty log with what its folder holds, repaired where a crash made that necessary.
+
+    With `never_cut` only a torn last batch is cut off: whoever writes such a log syncs each before
+    the next, so what another follows was synced.
+
+    Raises:
+        KafkaStorageError: the folder cannot be read, or holds what this broker does not know,
+            or damage that it may not cut off.
+    """
+    try:
+        finish_swaps(log.folder, files, log.config)
+        found = list_files(log.folder)
+        for path in found.leftovers:
+            os.unlink(path)
+        loading = _Loading(log, files, found, recovery_point, clean=clean, never_cut=never_cut)
+        loading.run(log_start_offset)
+    except OSError as error:
+        raise KafkaStorageError(f"cannot open {log.folder}: {error}") from error
+
+
+class _Loading:
+    """The steps of opening one folder."""
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        files: OpenFiles,
+        found: FolderFiles,
+        recovery_point: int,
+        *,
+        clean: bool,
+        never_cut: bool,
+    ) -> None:
+        self._log = log
+        self._files = files
+        self._found = found
+        self._recovery_point = recovery_point
+        self._synced_to = INT64_MAX if clean else recovery_point
+        self._clean = clean
+        self._never_cut = never_cut
+        self._epochs_changed = False
+        self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
+        self._recovered: list[Segment] = []
+
+    def run(self, log_start_offset: int) -> None:
+        log = self._log
+        segments = [self._open_segment(sizes) for sizes in self._found.segments]
+        if segments:  # old messages can only be where the log begins
+            refuse_old_format(segments[0].file(), 0, segments[0].size)
+        epochs_known = self._load_epochs()
+        self._recover(segments)
+        end_offset = self._end_of(segments)
+        self._check_end(end_offset)
+        first_offset = segments[0].base_offset if segments else 0
+        start_offset = max(log_start_offset, first_offset)
+        if end_offset < start_offset:
+            told = (log.folder, end_offset, start_offset)
+            if self._clean and segments:
+                diagnostics.warn("%s ends at %d: that it starts at %d does not count", *told)
+                start_offset = first_offset
+            else:
+                # The checkpoint outlived records that were never synced: go on where it says.
+                diagnostics.warn("%s ends at %d, before its start at %d: it is emptied", *told)
+                _remove(segments)
+                segments, end_offset = [], start_offset
+        if not epochs_known:
+            _assign_epochs(log.leader_epochs, segments)
+        if (
+            log.leader_epochs.truncate_from_end(end_offset)
+            | log.leader_epochs.truncate_from_start(start_offset)
+            | self._epochs_changed
+        ):
+            log.leader_epochs.write()
+        recovered = [segment for segment in self._recovered if segment in segments]
+        recover_producers(log, segments, self._found.snapshots, end_offset, recovered)
+        log.restore(
+            segments,
+            start_offset,
+            end_offset,
+            min(self._recovery_point, end_offset),
+            is_clean=self._clean and not self._recovered and not self._epochs_changed,
+        )
+
+    def _open_segment(self, sizes: SegmentFiles) -> Segment:
+        segment = Segment(
+            self._log.folder,
+            sizes.base_offset,
+            self._files,
+            self._log.config,
+            size=sizes.size,
+            index_bytes=sizes.index_bytes or 0,
+            time_index_bytes=sizes.time_index_bytes or 0,
+            transaction_index_bytes=sizes.transaction_index_bytes,
+        )
+        if not sizes.has_whole_indexes():
+            self._unindexed.add(sizes.base_offset)
+        return segment
+
+    def _load_epochs(self) -> bool:
+        # A power loss may have taken the file, and a flush syncs it: there has to be one.
+        self._epochs_changed = not os.path.exists(self._log.leader_epochs.path)
+        try:
+            self._log.leader_epochs.load()
+        except CorruptCheckpointError as error:
+            diagnostics.warn("%s; leader epochs are read from the log", error)
+            self._epochs_changed = True
+            return False
+        return True
+
+    def _recover(self, segments: list[Segment]) -> None:
+        """Check the segments that need it; what follows a damaged batch is cut off."""
+        for at, segment in enumerate(segments):
+            next_base = segments[at + 1].base_offset if at + 1 < len(segments) else None
+            unflushed = not self._clean and (next_base is None or next_base > self._recovery_point)
+            if not unflushed:
+                if segment.base_offset not in self._unindexed and _has_good_indexes(segment):
+                    continue
+                self._reindex_segment(segment, next_base)
+            elif self._recover_segment(segment, next_base) and next_base is not None:
+                for follower in segments[at + 1 :]:
+                    diagnostics.warn(
+                        "%s follows a damaged segment, and is removed", follower.log_path
+                    )
+                _remove(segments[at + 1 :])
+                del segments[at + 1 :]
+                return
+            if next_base is not None:
+                segment.seal()
+
+    def _reindex_segment(self, segment: Segment, next_base: int | None) -> None:
+        """Rebuild the indexes of what was synced: whatever it holds, nothing is cut off."""
+        diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
+        self._recovered.append(segment)
+        try:
+            segment.note_batches()
+        except CorruptRecordError:
+            self._index_whole_batches(segment, INT64_MAX, next_base)
+
+    def _recover_segment(self, segment: Segment, next_base: int | None) -> bool:
+        """Rebuild the sparse indexes from batches that are whole; tell whether the end was cut."""
+        self._recovered.append(segment)
+        position, next_offset = self._index_whole_batches(segment, self._synced_to, next_base)
+        if position == segment.size:
+            return False
+        diagnostics.warn(
+            "%s: %d bytes after offset %d are torn or damaged, and cut off",
+            segment.log_path,
+            segment.size - position,
+            next_offset,
+        )
+        segment.truncate(position)
+        return True
+
+    def _index_whole_batches(
+        self, segment: Segment, synced_to: int, next_base: int | None
+    ) -> tuple[int, int]:
+        """Index the batches that are whole, up to one that is not, nor was synced.
+
+        Where it lies, and the offset that it should have.
+        """
+        epochs = self._log.leader_epochs
+        # The checksum does not cover the offsets: that an index can hold them is the least, and
+        # that they lie before the next segment's.
+        offset_max = segment.base_offset + OFFSETS_MAX
+        if next_base is not None:
+            offset_max = min(offset_max, next_base - 1)
+        batches = BatchChecker(segment.file(), segment.size, offset_max)
+        segment.clear_indexes()
+        position, next_offset = 0, segment.base_offset
+        while position < segment.size:
+            header = batches.batch_at(position, next_offset)
+            if header is not None and (not self._never_cut or header.base_offset == next_offset):
+                self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
+                segment.note_batch(position, header)
+                position += header.size
+                next_offset = header.last_offset + 1
+                continue
+            behind = None
+            if self._never_cut or next_offset < synced_to:
+                behind = batches.batch_behind(position, next_offset)
+            if self._never_cut and (next_offset < self._recovery_point or behind is not None):
+                raise KafkaStorageError(
+                    f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and"
+                    " what follows can't be done without: bring the file back from a copy"
+                )
+            if behind is None:
+                break
+            diagnostics.warn(
+                "%s: bytes %d to %d, from offset %d on, are damaged. They were synced: they stay"
+                " as they are, with what follows them",
+                segment.log_path,
+                position,
+                behind,
+                next_offset,
+            )
+            segment.index_next()
+            position = behind
+        return position, next_offset
+
+    def _check_end(self, end_offset: int) -> None:
+        """See that nothing is missing at the end, where no batch is torn."""
+        if end_offset >= self._recovery_point:
+            return
+        if self._never_cut:
+            raise KafkaStorageError(
+                f"{self._log.folder} ends at offset {end_offset}, but was synced up to"
+                f" {self._recovery_point}, and what is missing can't be done without: bring its"
+                " files back from a copy"
+            )
+        diagnostics.warn(
+            "%s ends at offset %d, but was synced up to %d: records are missing",
+            self._log.folder,
+            end_offset,
+            self._recovery_point,
+        )
+
+    def _end_of(self, segments: Sequence[Segment]) -> int:
+        if not segments:
+            return 0
+        active = segments[-1]
+        try:
+            return active.read_next_offset()
+        except CorruptRecordError as error:
+            # Not what a clean stop leaves behind, whatever the marker said.
+            diagnostics.warn("%s: %s", active.log_path, error)
+            self._recover_segment(active, None)
+            return active.read_next_offset()
+
+
+def _has_good_indexes(segment: Segment) -> bool:
+    try:
+        return segment.indexes_fit()
+    except CorruptRecordError:
+        return False  # nobody can tell
+
+
+def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
+    epochs.truncate_from_end(0)  # recovery saw the last segments only, and none goes in before
+    for segment in segments:
+        try:
+            for _, header in segment.walk_over_damage(0):
+                epochs.assign(header.leader_epoch, header.base_offset)
+        except CorruptRecordError as error:
+            diagnostics.warn(
+                "%s: leader epochs are unknown from there on: %s", segment.log_path, error
+            )
+
+
+def _remove(segments: Sequence[Segment]) -> None:
+    for segment in segments:
+        segment.remove()

@@ -1,0 +1,8 @@
+"""The broker's sockets; no API's behaviour.
+
+- `connection`: one client's connection over plain TCP
+- `receive_buffer`: bytes on their way in, handed out as whole frames
+- `server`: the selector loop
+- `tls`: a listener's TLS context
+- `tls_connection`: one client's connection over TLS
+"""

@@ -1,0 +1,335 @@
+"""The sockets of a broker: one selector loop, one thread, and nothing of Kafka's APIs.
+
+It listens, accepts, and tells connections when they can read or write; one that is silent for
+too long is closed. The loop sleeps until a socket, a timer or another thread wakes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from threading import Thread, current_thread
+from typing import TYPE_CHECKING, Final
+
+from broker_stub import diagnostics
+from broker_stub.net.connection import Connection, hang_up
+from broker_stub.net.receive_buffer import BufferPool
+from broker_stub.purgatory import Timer, Timers
+from broker_stub.request import ConnectionContext
+from pyclient.clock import Clock, ManualClock
+from pyclient.errors import ProtocolError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from broker_stub.config.listeners import Listener
+    from broker_stub.node import Node
+
+_READ: Final = selectors.EVENT_READ
+_WRITE: Final = selectors.EVENT_WRITE
+_ACCEPT_TURN: Final = 64
+_BACKLOG: Final = 1024
+# Out of descriptors: accepting again at once would only fail again.
+_ACCEPT_PAUSE_MS: Final = 100
+# How a client of IPv4 looks on a socket of both families.
+_MAPPED_IPV4: Final = "::ffff:"
+# No selector waits for years, as an option may ask; nothing is due then, so it waits again.
+_SELECT_MAX_MS: Final = 3_600_000
+# Silent connections are not looked for more often than this.
+_IDLE_CHECK_MS: Final = 100
+
+
+class PortInUseError(OSError):
+    """Another process listens on the port already."""
+
+
+class Server:
+    """Listens, and runs the loop that everything of the node happens on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.node: Node
+        self.buffers = BufferPool()
+        self.frame_limit = 0
+        self.now_ms = clock.monotonic_ms()  # as of the last time that the loop woke up
+        self._clock = clock
+        self._max_idle_ms = -1
+        self._send_buffer_bytes = -1
+        self._timers = Timers(clock)  # about connections; the node has its own
+        self._looks_for_idle = False
+        self._selector = selectors.DefaultSelector()
+        self._listeners: dict[socket.socket, str] = {}
+        self._tls: dict[str, ssl.SSLContext] = {}
+        self._connections: set[Connection] = set()
+        self._connection_count = 0
+        self._ready: deque[Connection] = deque()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, _READ, self._on_woken)
+        self._thread: Thread | None = None
+        self._stopping = False
+
+    def listen(
+        self, listeners: Sequence[Listener], tls: Mapping[str, ssl.SSLContext]
+    ) -> list[Listener]:
+        """Bind the listeners; port 0 becomes a free one. Clients wait until `start`.
+
+        Args:
+            tls: what those that speak TLS go by, by their names.
+
+        Raises:
+            PortInUseError: another process has the port.
+            OSError: there is no such address, or it may not be listened on.
+        """
+        self._tls = dict(tls)
+        bound = []
+        for listener in listeners:
+            sock = _listening_socket(listener)
+            self._listeners[sock] = listener.name
+            self._watch_listener(sock)
+            bound.append(listener._replace(port=sock.getsockname()[1]))
+        return bound
+
+    def start(self, node: Node) -> None:
+        """Serve the node, on a thread of its own."""
+        self.node = node
+        self.frame_limit = node.config["socket.request.max.bytes"]
+        self._max_idle_ms = node.config["connections.max.idle.ms"]
+        self._send_buffer_bytes = node.config["socket.send.buffer.bytes"]
+        self._thread = Thread(target=self._run, name=f"broker-{node.node_id}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hang up on everybody and end the loop. Any thread but the loop's own."""
+        if self._thread is None:
+            self._close()
+            return
+        self._stopping = True
+        self.wake()
+        self._thread.join()
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop goes round."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Have the loop call this. Any thread."""
+        self._calls.append(call)
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the loop look around. Any thread."""
+        if self._thread is current_thread():
+            return
+        with suppress(OSError):  # full of wake-ups already, or the server is gone
+            self._wake_sender.send(b"\0")
+
+    def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
+        """Call back once so much time has passed, unless it is cancelled."""
+        return self._timers.after(delay_ms, callback)
+
+    def advance_later(self, connection: Connection) -> None:
+        """Go on with a connection once the current event is dealt with."""
+        self._ready.append(connection)
+
+    def watch(self, connection: Connection, interest: int) -> None:
+        """Wait for what the connection wants to know."""
+        if interest == connection.interest:
+            return
+        # Not registered without an interest: the selector would report a hang-up over and over.
+        if not connection.interest:
+            self._selector.register(connection.sock, interest, connection)
+        elif not interest:
+            self._selector.unregister(connection.sock)
+        else:
+            self._selector.modify(connection.sock, interest, connection)
+        connection.interest = interest
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is being closed."""
+        self.watch(connection, 0)
+        self._connections.discard(connection)
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                ready = self._selector.select(self._timeout())
+                self.now_ms = self._clock.monotonic_ms()
+                # What is due comes before what has just arrived: a heartbeat must not save a
+                # session whose time was up when it was sent.
+                self._guard(self.node.timers.fire)
+                for key, events in ready:
+                    self._dispatch(key.data, events)
+                self._guard(self._run_calls)
+                self._guard(self._timers.fire)
+                while self._ready:
+                    connection = self._ready.popleft()
+                    if not connection.closed:
+                        self._on_event(connection, connection.advance)
+        finally:
+            self._close()
+
+    def _timeout(self) -> float | None:
+        if self._calls or self._ready:
+            return 0
+        deadlines_ms = (self.node.timers.next_deadline_ms(), self._timers.next_deadline_ms())
+        deadline_ms = min((one for one in deadlines_ms if one is not None), default=None)
+        if deadline_ms is None:
+            return None
+        left_ms = deadline_ms - self._clock.monotonic_ms()
+        if isinstance(self._clock, ManualClock):
+            # Its time does not pass while we sleep: who moves it wakes us.
+            return 0 if left_ms <= 0 else None
+        return min(max(0.0, left_ms), _SELECT_MAX_MS) / 1000
+
+    def _dispatch(self, target: Connection | Callable[[], None], events: int) -> None:
+        if not isinstance(target, Connection):
+            self._guard(target)
+            return
+        if events & _WRITE and not target.closed:
+            self._on_event(target, target.advance)
+        # Asked again: having written may have led to a request that is to be waited for.
+        if events & target.interest & _READ:
+            self._on_event(target, target.on_readable)
+
+    def _on_event(self, connection: Connection, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except ProtocolError as error:
+            diagnostics.warn("closing a connection: %s", error)
+            connection.close()
+        except OSError:
+            connection.close()  # reset, broken pipe, timed out: the peer is gone
+        except Exception:  # noqa: BLE001  logged; the other connections go on
+            diagnostics.exception("closing a connection that could not be served")
+            connection.close()
+
+    def _guard(self, act: Callable[[], None]) -> None:
+        """Call something whose failure must not end the loop."""
+        try:
+            act()
+        except Exception:  # noqa: BLE001  logged; the loop goes on
+            diagnostics.exception("in the broker's loop")
+
+    def _run_calls(self) -> None:
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
+
+    def _on_woken(self) -> None:
+        with suppress(BlockingIOError):
+            while self._wake_receiver.recv(4096):
+                pass
+
+    def _watch_listener(self, sock: socket.socket) -> None:
+        self._selector.register(sock, _READ, lambda: self._accept(sock))
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(_ACCEPT_TURN):
+            try:
+                sock, address = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._pause_accepting(listening, error)
+                    return
+                continue  # this one client is gone again
+            self._greet(sock, address, self._listeners[listening])
+
+    def _pause_accepting(self, listening: socket.socket, error: OSError) -> None:
+        diagnostics.warn("can't accept connections for a moment: %s", error)
+        self._selector.unregister(listening)
+        self._timers.after(_ACCEPT_PAUSE_MS, lambda: self._watch_listener(listening))
+
+    def _greet(self, sock: socket.socket, address: tuple[str, int], listener: str) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A peer whose machine is gone sends no goodbye.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._send_buffer_bytes >= 0:
+            # What the client cannot take yet waits in the file: else it is the client's thread
+            # that, as it receives, is made to move the next of it through the loopback device.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
+        self._connection_count += 1
+        host, port = address[0].removeprefix(_MAPPED_IPV4), address[1]
+        context = ConnectionContext(f"{host}:{port}-{self._connection_count}", host, listener)
+        connection = self._connection(sock, context)
+        if connection is None:
+            return
+        self._connections.add(connection)
+        self.watch(connection, _READ)
+        if not self._looks_for_idle and self._max_idle_ms >= 0:
+            self._looks_for_idle = True
+            self._timers.after(self._max_idle_ms, self._close_idle)
+
+    def _connection(self, sock: socket.socket, context: ConnectionContext) -> Connection | None:
+        tls = self._tls.get(context.listener)
+        if tls is None:
+            return Connection(self, sock, context)
+        from broker_stub.net.tls_connection import TlsConnection
+
+        try:
+            return TlsConnection(self, sock, context, tls)
+        except OSError:
+            sock.close()  # the client is gone again
+            return None
+
+    def _close_idle(self) -> None:
+        """Hang up on who has been silent for too long, and come back for the next who may be."""
+        # Read anew: the timer went by the clock, which may have moved since the loop woke up.
+        now_ms = self._clock.monotonic_ms()
+        silent_since_ms = now_ms - self._max_idle_ms
+        oldest_ms = now_ms
+        for connection in list(self._connections):
+            if connection.is_waiting:
+                continue
+            if connection.active_at_ms <= silent_since_ms:
+                connection.close()
+            else:
+                oldest_ms = min(oldest_ms, connection.active_at_ms)
+        self._looks_for_idle = bool(self._connections)
+        if self._looks_for_idle:
+            delay_ms = max(oldest_ms - silent_since_ms, _IDLE_CHECK_MS)
+            self._timers.after(delay_ms, self._close_idle)
+
+    def _close(self) -> None:
+        for connection in list(self._connections):
+            connection.close()
+        for sock in self._listeners:
+            hang_up(sock)
+        self._selector.close()
+        self._wake_receiver.close()
+        self._wake_sender.close()
+
+
+def _listening_socket(listener: Listener) -> socket.socket:
+    host, port = listener.host, listener.port
+    # Every address means those of both families, where the system can do that.
+    is_dual = not host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if is_dual or ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if is_dual:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # Without it a restart on the same port waits for the old connections to time out.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        where = host or "every address"
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUseError(
+                errno.EADDRINUSE, f"port {port} on {where} is in use by another process"
+            ) from None
+        raise OSError(
+            error.errno, f"can't listen on port {port} of {where}: {error.strerror}"
+        ) from None
+    return sock
