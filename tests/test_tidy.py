@@ -1,6 +1,6 @@
-"""Keeps the house in order: what design.md and style.md ask of every file, checked on every run.
+"""Checks the repository itself: import directions, sizes, docstrings, leftovers.
 
-The checks read source text and syntax trees; only the last ones start an interpreter.
+Most checks read source text and syntax trees; a few import a module or start an interpreter.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -81,6 +82,26 @@ RECEIVERS = ("self", "cls", "metaclass")  # typed by where they stand
 CODECS = ("cramjam", "gzip", "isal", "lz4", "zstandard")
 
 MAY_PRINT = ("pyclient/cli/", "pyclient/perf/", "pyclient/__main__.py", "broker_stub/__main__.py")
+
+# ---- what users import --------------------------------------------------------------------------
+
+PUBLIC_MODULES = (
+    "pyclient",
+    "pyclient.admin",
+    "pyclient.errors",
+    "broker_stub",
+    "broker_stub.testing",
+    "broker_stub.testing.delivery_checker",
+    "broker_stub.testing.faults",
+    "broker_stub.testing.pytest_plugin",
+    "broker_stub.testing.request_log",
+    "broker_stub.testing.simulation",
+    "spark_connector",
+)
+"""Docstrings are required on the names of these modules and their members, and nowhere else.
+
+A rule for every function breeds docstrings that repeat the name.
+"""
 
 # ---- sizes --------------------------------------------------------------------------------------
 
@@ -241,6 +262,28 @@ def test_every_module_says_what_it_is_for() -> None:
     assert not [
         each.path for each in sources(*PACKAGES, "tests") if not ast.get_docstring(each.tree)
     ]
+
+
+def public_names(module_name: str) -> Iterator[tuple[str, object]]:
+    """The classes and functions of a module that users import, and the members of the classes."""
+    module = importlib.import_module(module_name)
+    for name in getattr(module, "__all__", [each for each in vars(module) if each[0] != "_"]):
+        value = getattr(module, name)
+        if not str(getattr(value, "__module__", "")).startswith(PACKAGES):
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value):
+            yield f"{module_name}.{name}", value
+        if inspect.isclass(value):
+            for member, found in inspect.getmembers(value):
+                is_code = inspect.isroutine(found) or isinstance(found, property)
+                if is_code and member[0] != "_":
+                    yield f"{module_name}.{name}.{member}", found
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    names = [each for module in PUBLIC_MODULES for each in public_names(module)]
+    assert len(names) > 300
+    assert not [name for name, value in names if not inspect.getdoc(value)]
 
 
 def test_every_public_function_is_typed() -> None:

@@ -124,7 +124,7 @@ class StructMeta(type):
 
     fields: tuple[Field, ...]
 
-    def __new__(  # noqa: D102
+    def __new__(
         metaclass, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any
     ) -> StructMeta:
         fields = tuple(value for value in namespace.values() if type(value) is Field)
