@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from broker_stub import diagnostics
 from broker_stub.handlers import SERVED
-from broker_stub.request import HANG_UP, ConnectionContext, Parked, Reply, RequestContext
+from broker_stub.request import (
+    HANG_UP,
+    CloseConnection,
+    ConnectionContext,
+    Parked,
+    Reply,
+    RequestContext,
+)
 from pyclient.errors import BrokerResponseError, ProtocolError, UnknownServerError
 from pyclient.protocol.frame import response_frame
 from pyclient.protocol.header import RequestHeader, request_header_version
@@ -27,13 +34,8 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
-_PRODUCE: Final = 0
 _API_VERSIONS: Final = 18
-_DATA_PATH: Final = {_PRODUCE: "produce", 1: "fetch"}
-
-
-class CloseConnection(Exception):
-    """A handler's verdict that the client gets no answer, and the connection is closed."""
+_DATA_PATH: Final = {0: "produce", 1: "fetch"}
 
 
 class Intervention(NamedTuple):
@@ -151,9 +153,8 @@ class Dispatcher:
         if not lowest <= version <= highest:
             return None
         context = RequestContext(api_key, version, correlation_id, None, connection)
-        answer: Reply | Message | Parked[Any] | None
         try:
-            answer = _data_path(api_key)(self._node, frame, context)
+            reply: Reply | Parked[Reply] | None = _data_path(api_key)(self._node, frame, context)
         except CloseConnection as error:
             return _hang_up(context, error)
         except Exception as error:  # noqa: BLE001  logged, and answered as an error
@@ -161,11 +162,7 @@ class Dispatcher:
             request, context = self._decode(frame, connection)
             assert request is not None
             return self._refuse(request, context, UnknownServerError(repr(error)))
-        if isinstance(answer, Message):
-            return _encode(answer, context)
-        if isinstance(answer, Parked) and api_key == _PRODUCE:
-            return _encode_later(answer, context)
-        return answer
+        return reply
 
     def _decode(
         self, frame: memoryview, connection: ConnectionContext
@@ -229,7 +226,7 @@ class Dispatcher:
             response = intervention.response or response
             delay_ms = max(delay_ms, intervention.delay_ms)
             cut_after_bytes = intervention.cut_after_bytes
-        reply = _encode(response, context)
+        reply = encode_reply(response, context)
         if cut_after_bytes is not None:
             reply = Reply(_cut(reply.parts, cut_after_bytes), close=True)
         if delay_ms > 0:
@@ -245,13 +242,8 @@ def _hang_up(context: RequestContext, error: CloseConnection) -> Reply:
     return HANG_UP
 
 
-def _encode_later(answer: Parked[Message], context: RequestContext) -> Parked[Reply]:
-    reply: Parked[Reply] = Parked(on_abandoned=answer.abandon)
-    answer.deliver_to(lambda response: reply.answer(_encode(response, context)))
-    return reply
-
-
-def _encode(response: Message | None, context: RequestContext) -> Reply:
+def encode_reply(response: Message | None, context: RequestContext) -> Reply:
+    """The frame of a response; None sends nothing."""
     if response is None:
         return Reply([])
     try:

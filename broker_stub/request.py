@@ -27,6 +27,10 @@ class Reply(NamedTuple):
 HANG_UP: Final = Reply([], close=True)
 
 
+class CloseConnection(Exception):
+    """Close the connection without an answer; a handler raises it, the dispatcher logs it."""
+
+
 class ConnectionContext:
     """The other end of a connection, for as long as it lasts."""
 

@@ -7,7 +7,7 @@ is packed here, any other is left to the codec.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from broker_stub.data_path.reading import (
     INT16,
@@ -21,13 +21,15 @@ from broker_stub.data_path.reading import (
     string,
     uvarint,
 )
-from broker_stub.handlers.produce import ACKS, BY_ID_FROM, Appends
+from broker_stub.dispatch import encode_reply
+from broker_stub.handlers.produce import BY_ID_FROM, ZSTD_FROM, respond
+from broker_stub.replica.append_records import AppendedTopics, append_records
 from broker_stub.request import Parked, Reply, RequestContext
+from pyclient.error_codes import BrokerResponseError, InvalidRequiredAcksError
 from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
-    from pyclient.protocol.messages.produce import ProduceResponse
 
 _FLEXIBLE_FROM: Final = 9
 _START_OFFSET_FROM: Final = 5
@@ -42,47 +44,45 @@ _NO_RECORD_ERRORS: Final = struct.pack(">ih", 0, -1)  # an empty list, and a nul
 _NO_RECORD_ERRORS_FLEXIBLE: Final = b"\x01\x00\x00"  # ... and no tagged fields
 _NO_THROTTLE: Final = bytes(4)
 
-Topic = tuple[str, Uuid, list[tuple[int, memoryview]]]
+_Topic: TypeAlias = tuple[str, Uuid, list[tuple[int, memoryview]]]
 
 
-class ParsedProduce(NamedTuple):
-    """A request: its acks, and the batches of each topic."""
-
-    acks: int
-    topics: list[Topic]
-
-
-def serve(
-    node: Node, frame: memoryview, context: RequestContext
-) -> Reply | ProduceResponse | Parked[ProduceResponse] | None:
-    """Carry the request out; None if it is left alone.
+def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Parked[Reply] | None:
+    """Append the batches; None, with nothing done, if the handler has to do it.
 
     Raises:
         CloseConnection: it failed, and the client awaits no answer.
     """
     version = context.api_version
+    flexible = version >= _FLEXIBLE_FROM
     try:
-        parsed = _parse_flexible(frame, version) if version >= _FLEXIBLE_FROM else _parse(frame)
+        acks, topics = _parse_flexible(frame, version) if flexible else _parse(frame)
     except UNREADABLE:
         return None
-    if parsed.acks not in ACKS:
-        return None
-    appends = Appends(node, parsed.acks, version)
-    for name, topic_id, batches in parsed.topics:
-        appends.to_topic(name, topic_id, batches)
-    if appends.failed is not None or appends.to_flush or not parsed.acks:
-        answer = appends.answer()
-        return Reply([]) if answer is None else answer
-    appends.wake_fetches()
-    body = (
-        _flexible_body(appends, version) if version >= _FLEXIBLE_FROM else _body(appends, version)
-    )
-    return Reply(
-        [_LENGTH_AND_CORRELATION.pack(INT32.size + len(body), context.correlation_id) + body]
-    )
+    pack = _pack_flexible if flexible else _pack
+
+    def encode(appended: AppendedTopics) -> Reply:
+        body = pack(appended, version)
+        if body is None:
+            return encode_reply(respond(appended), context)
+        head = _LENGTH_AND_CORRELATION.pack(INT32.size + len(body), context.correlation_id)
+        return Reply([head + body])
+
+    try:
+        reply = append_records(
+            node,
+            acks,
+            topics,
+            encode,
+            by_id=version >= BY_ID_FROM,
+            allows_zstd=version >= ZSTD_FROM,
+        )
+    except InvalidRequiredAcksError:
+        return None  # nothing was appended, and the handler will say it again
+    return Reply([]) if reply is None else reply
 
 
-def _parse(frame: memoryview) -> ParsedProduce:
+def _parse(frame: memoryview) -> tuple[int, list[_Topic]]:
     position = body_position(frame, flexible=False)
     (transactional_id,) = INT16.unpack_from(frame, position)
     if transactional_id != NULL:
@@ -91,7 +91,7 @@ def _parse(frame: memoryview) -> ParsedProduce:
     position += INT16.size + _ACKS_AND_TIMEOUT.size
     (topic_count,) = INT32.unpack_from(frame, position)
     position += INT32.size
-    topics: list[Topic] = []
+    topics: list[_Topic] = []
     for _ in range(topic_count):
         name, position = string(frame, position)
         (count,) = INT32.unpack_from(frame, position)
@@ -109,17 +109,17 @@ def _parse(frame: memoryview) -> ParsedProduce:
         topics.append((name, ZERO_UUID, batches))
     if topic_count < 0:
         raise Unfamiliar
-    return ParsedProduce(acks, topics)
+    return acks, topics
 
 
-def _parse_flexible(frame: memoryview, version: int) -> ParsedProduce:
+def _parse_flexible(frame: memoryview, version: int) -> tuple[int, list[_Topic]]:
     position = body_position(frame, flexible=True)
     if frame[position]:  # a transactional id
         raise Unfamiliar
     acks, _timeout = _ACKS_AND_TIMEOUT.unpack_from(frame, position + 1)
     topic_count, position = uvarint(frame, position + 1 + _ACKS_AND_TIMEOUT.size)
     by_id = version >= BY_ID_FROM
-    topics: list[Topic] = []
+    topics: list[_Topic] = []
     for _ in range(topic_count - 1):
         name, topic_id = "", ZERO_UUID
         if by_id:
@@ -143,17 +143,20 @@ def _parse_flexible(frame: memoryview, version: int) -> ParsedProduce:
         topics.append((name, topic_id, batches))
     if not topic_count or frame[position]:
         raise Unfamiliar
-    return ParsedProduce(acks, topics)
+    return acks, topics
 
 
-def _body(appends: Appends, version: int) -> bytes:
-    pieces = [INT32.pack(len(appends.topics))]
+def _pack(topics: AppendedTopics, version: int) -> bytes | None:
+    """The body of a response without errors; None if there is one."""
+    pieces = [INT32.pack(len(topics))]
     behind = _NO_RECORD_ERRORS if version >= _RECORD_ERRORS_FROM else b""
-    for name, _, outcomes in appends.topics:
+    for name, _, results in topics:
         text = name.encode()
-        pieces += (INT16.pack(len(text)), text, INT32.pack(len(outcomes)))
-        for index, info in outcomes:
-            first_offset, _, append_time_ms, start_offset, _, _ = info  # type: ignore[misc]
+        pieces += (INT16.pack(len(text)), text, INT32.pack(len(results)))
+        for index, result in results:
+            if isinstance(result, BrokerResponseError):
+                return None
+            first_offset, _, append_time_ms, start_offset, _, _ = result
             if version >= _START_OFFSET_FROM:
                 fields = (index, 0, first_offset, append_time_ms, start_offset)
                 pieces.append(_PARTITION.pack(*fields) + behind)
@@ -163,18 +166,20 @@ def _body(appends: Appends, version: int) -> bytes:
     return b"".join(pieces)
 
 
-def _flexible_body(appends: Appends, version: int) -> bytes:
+def _pack_flexible(topics: AppendedTopics, version: int) -> bytes | None:
     # The first byte: the header has no tagged fields.
-    pieces = [b"\x00", encode_uvarint(len(appends.topics) + 1)]
-    for name, topic_id, outcomes in appends.topics:
+    pieces = [b"\x00", encode_uvarint(len(topics) + 1)]
+    for name, topic_id, results in topics:
         if version >= BY_ID_FROM:
             pieces.append(topic_id)
         else:
             text = name.encode()
             pieces += (encode_uvarint(len(text) + 1), text)
-        pieces.append(encode_uvarint(len(outcomes) + 1))
-        for index, info in outcomes:
-            first_offset, _, append_time_ms, start_offset, _, _ = info  # type: ignore[misc]
+        pieces.append(encode_uvarint(len(results) + 1))
+        for index, result in results:
+            if isinstance(result, BrokerResponseError):
+                return None
+            first_offset, _, append_time_ms, start_offset, _, _ = result
             pieces.append(_PARTITION.pack(index, 0, first_offset, append_time_ms, start_offset))
             pieces.append(_NO_RECORD_ERRORS_FLEXIBLE)
         pieces.append(b"\x00")

@@ -20,7 +20,11 @@ from broker_stub.purgatory import Purgatory
 from broker_stub.replica.batches import read_log
 from broker_stub.replica.partition import Partition
 from pyclient.clock import Clock
-from pyclient.error_codes import KafkaStorageError, UnknownTopicOrPartitionError
+from pyclient.error_codes import (
+    KafkaStorageError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+)
 from pyclient.protocol.primitives import ZERO_UUID, Uuid
 
 if TYPE_CHECKING:
@@ -54,10 +58,21 @@ class ReplicaManager:
         Raises:
             UnknownTopicOrPartitionError: there is none, or it has no replica here.
         """
-        image = self._image.topic(topic)
-        if image is None:
-            raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
-        return self.partition_of(image, index)
+        return self.partition_of(self.topic(topic), index)
+
+    def topic(self, name: str, topic_id: Uuid = ZERO_UUID, *, by_id: bool = False) -> TopicImage:
+        """A topic by its name, or by its id.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no topic of this name.
+            UnknownTopicIdError: there is no topic of this id.
+        """
+        topic = self._image.topic_by_id(topic_id) if by_id else self._image.topic(name)
+        if topic is None:
+            if by_id:
+                raise UnknownTopicIdError()
+            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
+        return topic
 
     def partition_of(self, topic: TopicImage, index: int) -> Partition:
         """The partition of a topic that was looked up already."""
