@@ -11,10 +11,10 @@ from functools import partial
 from threading import Event, Thread, current_thread
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from broker_stub.background import run
+from broker_stub.blocking_work import run
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.config.listeners import Listener
-from broker_stub.log.background import BackgroundThread
+from broker_stub.log.background_thread import BackgroundThread
 from broker_stub.net.server import Server
 from broker_stub.node import Node
 from pyclient.clock import Clock, ManualClock

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
-from broker_stub.background import Background
+from broker_stub.blocking_work import Background
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.dispatch import Dispatcher
 from broker_stub.log.files.open_files import OpenFiles

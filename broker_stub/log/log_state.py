@@ -7,9 +7,9 @@ as a whole. What changes them is in `partition_log`.
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from broker_stub.log.flush_state import FlushState
+from broker_stub.log.flushing import FlushState
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
-from broker_stub.log.producers.state import ProducerEntry, ProducerState, RememberedBatch
+from broker_stub.log.producers.producer_state import ProducerEntry, ProducerState, RememberedBatch
 
 
 class LogState:

@@ -25,7 +25,7 @@ from broker_stub.log.files.open_files import OpenFiles, SyncFailedError
 from broker_stub.log.files.partition_dir import LogFolder
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.producers.idempotence import check_producers
+from broker_stub.log.producers.sequence_check import check_producers
 from broker_stub.log.producers.transactions import check_marker, note_batches, read_markers
 from broker_stub.log.readable_log import ReadableLog
 from broker_stub.log.segment import Segment

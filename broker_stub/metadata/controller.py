@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from broker_stub import diagnostics
-from broker_stub.background import Background
+from broker_stub.blocking_work import Background
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.metadata.elections import elect_leaders
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key

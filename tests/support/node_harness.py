@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from broker_stub.background import run
+from broker_stub.blocking_work import run
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.handlers import SERVED
 from broker_stub.metadata.image import Endpoint

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from broker_stub.log.batch.header import BatchHeader, put_base_offset, put_leader_epoch
 from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.producers.state import RememberedBatch
+from broker_stub.log.producers.producer_state import RememberedBatch
 
 
 class AppendOrigin(Enum):

@@ -14,7 +14,7 @@ from broker_stub.log.cleaning.cleaned_transactions import CleanedTransactions
 from broker_stub.log.cleaning.offset_map import OffsetMap
 from broker_stub.log.index.transaction_index import TransactionIndex
 from broker_stub.log.log_config import INT64_MAX
-from broker_stub.log.producers.state import ProducerState
+from broker_stub.log.producers.producer_state import ProducerState
 from pyclient.records.batch import RecordBatch
 from pyclient.records.record import ConsumerRecord
 

@@ -11,8 +11,8 @@ from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.files.partition_metadata import metadata_path, write_partition_metadata
 from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import LogConfig
+from broker_stub.log.producers.producer_state import ProducerState
 from broker_stub.log.producers.snapshot import SNAPSHOT_SUFFIX, write_snapshot
-from broker_stub.log.producers.state import ProducerState
 from broker_stub.log.segment import Segment, file_name
 from broker_stub.log.segment_list import SegmentList
 from pyclient.errors import KafkaStorageError

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from broker_stub import diagnostics
 from broker_stub.log.batch.append_info import BatchPlace
+from broker_stub.log.batch.batch_checker import BatchChecker
 from broker_stub.log.index.segment_indexes import SegmentIndexes
 from broker_stub.log.log_config import INT32_MAX
-from broker_stub.log.recovery.batch_checker import BatchChecker
 from pyclient.errors import CorruptRecordError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from broker_stub.log.batch.header import BatchHeader
 from broker_stub.log.cleaning.compaction import Work
 from broker_stub.log.index.index_file import DamagedIndexError
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.producers.state import (
+from broker_stub.log.producers.producer_state import (
     BATCHES_REMEMBERED,
     ProducerEntry,
     ProducerState,

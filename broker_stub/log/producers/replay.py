@@ -14,12 +14,12 @@ from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.index.transaction_index import TransactionIndex
 from broker_stub.log.log_config import INT32_MAX
 from broker_stub.log.partition_log import PartitionLog
+from broker_stub.log.producers.producer_state import ProducerState
 from broker_stub.log.producers.snapshot import (
     SNAPSHOT_SUFFIX,
     CorruptSnapshotError,
     read_snapshot,
 )
-from broker_stub.log.producers.state import ProducerState
 from broker_stub.log.producers.transactions import note_batches, read_markers
 from broker_stub.log.segment import Segment, file_name
 from pyclient.errors import CorruptRecordError

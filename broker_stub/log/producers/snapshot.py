@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from broker_stub.log.producers.state import (
+from broker_stub.log.producers.producer_state import (
     NO_OFFSET,
     NO_SEQUENCE,
     ProducerEntry,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from broker_stub.log.batch.header import CONTROL, NO_PRODUCER_ID, BatchHeader
 from broker_stub.log.index.transaction_index import AbortedTransaction, TransactionIndex
 from broker_stub.log.log_config import INT64_MAX
-from broker_stub.log.producers.state import ProducerState
+from broker_stub.log.producers.producer_state import ProducerState
 from pyclient.errors import TransactionCoordinatorFencedError
 from pyclient.records.batch import RecordBatch
 from pyclient.records.control import (

@@ -1,6 +1,5 @@
 """Opening a partition after a clean stop, or a crash.
 
-- `batch_checker`: whether the bytes at a position are a whole batch
 - `log_recovery`: opens a partition's folder and rebuilds what is missing
 - `swap_recovery`: finishes or undoes an interrupted compaction
 """

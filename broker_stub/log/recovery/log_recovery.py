@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch.batch_checker import BatchChecker, refuse_old_format
 from broker_stub.log.files.checkpoint_file import CorruptCheckpointError
 from broker_stub.log.files.file_names import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.files.open_files import OpenFiles
@@ -19,7 +20,6 @@ from broker_stub.log.leader_epochs import LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producers.replay import recover_producers
-from broker_stub.log.recovery.batch_checker import BatchChecker, refuse_old_format
 from broker_stub.log.recovery.swap_recovery import finish_swaps
 from broker_stub.log.segment import OFFSETS_MAX, Segment
 from pyclient.errors import CorruptRecordError, KafkaStorageError

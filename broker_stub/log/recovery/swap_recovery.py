@@ -9,10 +9,10 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch.batch_checker import BatchChecker
 from broker_stub.log.files.file_names import FoundFile, scan
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.recovery.batch_checker import BatchChecker
 from broker_stub.log.segment import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker_stub.background import run
+from broker_stub.blocking_work import run
 from broker_stub.net.receive_buffer import BufferPool
 from broker_stub.node import Node
 from broker_stub.request import ConnectionContext

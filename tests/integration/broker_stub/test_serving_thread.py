@@ -13,10 +13,10 @@ import pytest
 
 from broker_stub import Broker
 from broker_stub.log import log_manager
+from broker_stub.log.batch.batch_checker import BatchChecker
 from broker_stub.log.cleaning.compaction import Compaction
 from broker_stub.log.index.segment_indexes import SegmentIndexes
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.recovery.batch_checker import BatchChecker
 from broker_stub.node import Node
 from pyclient.clock import ManualClock
 from pyclient.errors import KafkaStorageError

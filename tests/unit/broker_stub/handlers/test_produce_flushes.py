@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.background import run
+from broker_stub.blocking_work import run
 from broker_stub.replica.partition import Partition
 from pyclient.error_codes import (
     KafkaStorageError,

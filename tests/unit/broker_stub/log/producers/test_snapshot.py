@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker_stub.log.producers.producer_state import ProducerEntry, RememberedBatch
 from broker_stub.log.producers.snapshot import (
     CorruptSnapshotError,
     decode_snapshot,
@@ -9,7 +10,6 @@ from broker_stub.log.producers.snapshot import (
     read_snapshot,
     write_snapshot,
 )
-from broker_stub.log.producers.state import ProducerEntry, RememberedBatch
 
 # Written by Apache Kafka 4.3: a producer that has ended its transactions.
 APACHE = bytes.fromhex(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_stub.log.batch.append_info import AppendOrigin
-from broker_stub.log.recovery.batch_checker import BatchChecker
+from broker_stub.log.batch.batch_checker import BatchChecker
 from pyclient.errors import KafkaStorageError
 from tests.support.logs import (
     NOW_MS,

@@ -9,7 +9,7 @@ retry is asked to come again (`producer_recall`). Called under the lock of the l
 from collections.abc import Callable, Sequence
 
 from broker_stub.log.batch.header import BatchHeader
-from broker_stub.log.producers.state import ProducerState, RememberedBatch
+from broker_stub.log.producers.producer_state import ProducerState, RememberedBatch
 from pyclient.errors import KafkaStorageError
 
 

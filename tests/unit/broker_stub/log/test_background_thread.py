@@ -2,7 +2,7 @@
 
 import threading
 
-from broker_stub.log.background import BackgroundThread
+from broker_stub.log.background_thread import BackgroundThread
 from pyclient.clock import ManualClock
 from tests.support.logs import NOW_MS, TOPIC_ID, append, open_manager
 
