@@ -29,7 +29,7 @@ def require_java() -> Path:
     found = shutil.which("java")
     if found is None:
         raise MissingJavaError(
-            "Spark needs Java 17 or later, and there is none: install a JRE "
+            "Spark needs Java 17 or later, and none was found: install a JRE "
             "(Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
         )
     return Path(found)

@@ -17,7 +17,7 @@ _CONNECT_REMEDIES: Final = {
     errno.ECONNREFUSED: "nothing listens there: is the broker running, and is the port right?",
     errno.EHOSTUNREACH: "there is no route to the host: check the address and the network",
     errno.ENETUNREACH: "there is no route to its network: check the address and the network",
-    errno.ETIMEDOUT: "the host does not answer: is it up, does a firewall let the port through?",
+    errno.ETIMEDOUT: "the host does not answer: is it up, and does a firewall block the port?",
 }
 _MAYBE_ANOTHER_LISTENER: Final = {
     False: "is it a Kafka broker's port, and a listener without TLS (security_protocol PLAINTEXT)?",
@@ -50,7 +50,7 @@ def not_set_up_in_time(
     if state is ConnectionState.RESOLVING:
         text = f"the host name is not resolved {after}: is the name server reachable?"
     elif state is ConnectionState.CONNECTING:
-        text = f"no connection {after}: is the host up, does a firewall let the port through?"
+        text = f"no connection {after}: is the host up, and does a firewall block the port?"
     elif state is ConnectionState.SECURING:
         text = f"connected, but the TLS handshake is not done {after}: {_MAYBE_NOT_TLS}"
     else:

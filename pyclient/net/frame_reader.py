@@ -95,7 +95,7 @@ class FrameReader:
                 "the other side answers in TLS: this listener needs security_protocol SSL"
             )
         raise InvalidReceiveError(
-            f"the other side announces a frame of {length} bytes, between 0 and"
+            f"the other side announces a frame of {length} bytes, but only 0 to"
             f" {self._limit_bytes} (receive.message.max.bytes) are allowed:"
             " it may not be a Kafka broker"
         )

@@ -170,7 +170,7 @@ class MetadataManager:
         start = f"no metadata for topic {topic!r} after {elapsed_ms:.0f} ms: "
         if error is UnknownTopicOrPartitionError:
             return (
-                f"{start}it does not exist, and the brokers do not create it by themselves. "
+                f"{start}it does not exist, and the brokers do not create topics automatically. "
                 "Check the spelling, or create the topic (KafkaAdminClient.create_topics)"
             )
         if error is not None:

@@ -1,4 +1,4 @@
-"""What OpenSSL says of a failed handshake, in words that help: the cause and the remedy.
+"""Explains a failed TLS handshake: the cause that OpenSSL gives, and the remedy.
 
 Imported only where TLS is used.
 """
@@ -43,11 +43,11 @@ _VERSION: Final = frozenset(
 _CERTIFICATE_REQUIRED: Final = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
 _NO_COMMON_GROUND: Final = frozenset({"SSLV3_ALERT_HANDSHAKE_FAILURE", "NO_SHARED_CIPHER"})
 _REFUSED_BECAUSE: Final[Mapping[str, str]] = {
-    "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the authority that signed it",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "it finds it bad",
+    "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the CA that signed it",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it is damaged or not valid",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "it has expired",
     "SSLV3_ALERT_CERTIFICATE_REVOKED": "it is revoked",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "it does not know it",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "it was not accepted",
     "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "it is of an unsupported kind",
     "TLSV1_ALERT_ACCESS_DENIED": "it denies access",
     "TLSV1_ALERT_DECRYPT_ERROR": "its signature is wrong",
@@ -61,20 +61,20 @@ def explain(error: ssl.SSLError, tls: TlsSettings) -> str:
     reason = error.reason or str(error)
     if reason in _NOT_TLS:
         return (
-            "the other side does not speak TLS: is it a listener of protocol SSL, and the port"
-            " right? A listener without TLS needs security_protocol PLAINTEXT"
+            "the other side does not speak TLS: is the port right, and the listener's protocol"
+            " SSL? A listener without TLS needs security_protocol PLAINTEXT"
         )
     if reason in _VERSION:
         return (
-            f"no version of TLS in common ({reason}): make ssl.enabled.protocols of client and"
-            " broker overlap"
+            f"no TLS version in common ({reason}): ssl.enabled.protocols of client and broker"
+            " must overlap"
         )
     if reason == _CERTIFICATE_REQUIRED or reason in _REFUSED_BECAUSE:
         return _client_certificate(reason, tls)
     if reason in _NO_COMMON_GROUND:
         missing = "" if tls.has_certificate else " or it wants a client certificate (ssl_certfile)"
         return (
-            f"the broker refuses the handshake ({reason}): it has no cipher in common"
+            f"the broker rejects the handshake ({reason}): it has no cipher in common"
             f" (ssl_ciphers){missing}"
         )
     return f"the handshake failed ({reason})"
@@ -85,35 +85,35 @@ def _bad_certificate(error: ssl.SSLCertVerificationError, tls: TlsSettings) -> s
     if code in _OTHER_HOST:
         return (
             f"the broker's certificate is for another host ({message.rstrip('.').lower()}):"
-            " connect by a name that is in it, or have it issued for this one;"
+            " connect by a name in the certificate, or reissue it for this host;"
             " ssl_check_hostname=False turns the check off"
         )
     if code == _EXPIRED:
-        return "the broker's certificate has expired: have it renewed (or is the clock here wrong?)"
+        return "the broker's certificate has expired: renew it, or correct this machine's clock"
     if code == _NOT_YET_VALID:
-        return "the broker's certificate is not valid yet: is the clock here, or there, wrong?"
+        return "the broker's certificate is not valid yet: check the clocks of both machines"
     if code == _REVOKED:
-        return "the broker's certificate is revoked (ssl_crlfile): have it replaced"
+        return "the broker's certificate is revoked (ssl_crlfile): replace it"
     if code in (_NO_CRL, _CRL_EXPIRED):
         return (
-            f"whether the broker's certificate is revoked cannot be told ({message}):"
-            " ssl_crlfile needs a current list of the authority that signed it"
+            f"the broker's certificate cannot be checked for revocation ({message}):"
+            " ssl_crlfile needs a current list of the CA that signed it"
         )
     if code in _UNTRUSTED:
         return (
-            f"the broker's certificate is not trusted ({message}), trusted is what"
-            f" {tls.trusts} has: name the certificate of its authority in ssl_cafile"
+            f"the broker's certificate is not trusted ({message}); only the CAs of {tls.trusts}"
+            " are. Pass the broker's CA in ssl_cafile"
         )
-    return f"the broker's certificate is refused ({message}): have it replaced"
+    return f"the broker's certificate is rejected ({message}): replace it"
 
 
 def _client_certificate(reason: str, tls: TlsSettings) -> str:
     if reason == _CERTIFICATE_REQUIRED or tls.has_certificate is False:
         return (
-            "the broker wants a client certificate, and none was sent: name one in ssl_certfile"
-            " and ssl_keyfile, of an authority that the broker trusts"
+            "the broker wants a client certificate, and none was sent: pass one in ssl_certfile"
+            " and ssl_keyfile, signed by a CA that the broker trusts"
         )
     return (
-        f"the broker refuses the client's certificate: {_REFUSED_BECAUSE[reason]}."
-        " Use one in ssl_certfile that its ssl.truststore leads to"
+        f"the broker rejects the client's certificate: {_REFUSED_BECAUSE[reason]}."
+        " Pass one in ssl_certfile that is signed by a CA in its ssl.truststore"
     )

@@ -56,8 +56,7 @@ class BatchSizing:
         ):
             if size > limit:
                 raise RecordTooLargeError(
-                    f"the record needs a batch of {size} bytes, which is more than the {limit}"
-                    f" of {option}",
+                    f"the record needs a batch of {size} bytes, more than the {limit} of {option}",
                     size=size,
                     limit=limit,
                 )

@@ -65,7 +65,7 @@ def test_a_strangers_certificate_is_told(apache: ApacheKafka, kafka_tls_certific
     stranger = TlsCertificates(tmp_path)
     options = {**kafka_tls_certificates.client_options, "ssl_certfile": stranger.client_file}
     told = failure(apache.strict_tls_servers, **options)
-    assert "the broker refuses the client's certificate" in told
+    assert "the broker rejects the client's certificate" in told
 
 
 def test_a_broker_of_another_authority_is_told(apache: ApacheKafka, tmp_path):

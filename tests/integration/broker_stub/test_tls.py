@@ -95,7 +95,7 @@ def test_a_strangers_certificate_is_refused_even_where_none_is_needed(certificat
         told = failure(
             broker, {**certificates.client_options, "ssl_certfile": stranger.client_file}
         )
-    assert "the broker refuses the client's certificate" in told
+    assert "the broker rejects the client's certificate" in told
 
 
 def test_an_address_without_tls_is_told_apart(certificates, kafka_broker):

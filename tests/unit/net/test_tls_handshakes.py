@@ -73,9 +73,8 @@ def test_an_untrusted_certificate_names_what_is_trusted(message_of, certificates
     stranger = TlsCertificates(tmp_path)
     context = server_context(stranger.broker_file)
     assert message_of(speaks_tls(context)) == (
-        "the broker's certificate is not trusted (unable to get local issuer certificate), trusted"
-        f" is what ssl_cafile ({certificates.ca_file}) has: name the certificate of its authority"
-        " in ssl_cafile"
+        "the broker's certificate is not trusted (unable to get local issuer certificate); only"
+        f" the CAs of ssl_cafile ({certificates.ca_file}) are. Pass the broker's CA in ssl_cafile"
     )
 
 
@@ -90,7 +89,7 @@ def test_a_self_signed_certificate_is_not_trusted_either(message_of, tmp_path):
 def test_an_expired_certificate_is_to_be_renewed(message_of, certificates):
     context = server_context(tls_files.expired(certificates))
     assert message_of(speaks_tls(context)) == (
-        "the broker's certificate has expired: have it renewed (or is the clock here wrong?)"
+        "the broker's certificate has expired: renew it, or correct this machine's clock"
     )
 
 
@@ -104,8 +103,8 @@ def test_an_expired_certificate_is_to_be_renewed(message_of, certificates):
 def test_a_certificate_of_another_host_names_the_host(message_of, certificates, host, reason):
     context = server_context(certificates.issue("kafka.test", file="other.pem"))
     assert message_of(speaks_tls(context), host=host).endswith(
-        f"the broker's certificate is for another host ({reason}): connect by a name that is in"
-        " it, or have it issued for this one; ssl_check_hostname=False turns the check off"
+        f"the broker's certificate is for another host ({reason}): connect by a name in the"
+        " certificate, or reissue it for this host; ssl_check_hostname=False turns the check off"
     )
 
 
@@ -113,7 +112,7 @@ def test_a_revoked_certificate_is_refused(message_of, certificates, tmp_path):
     listed = tls_files.revocation_list(certificates, tmp_path, certificates.broker_file)
     context = server_context(certificates.broker_file)
     assert message_of(speaks_tls(context), ssl_crlfile=listed) == (
-        "the broker's certificate is revoked (ssl_crlfile): have it replaced"
+        "the broker's certificate is revoked (ssl_crlfile): replace it"
     )
 
 
@@ -123,8 +122,8 @@ def test_a_missing_client_certificate_is_to_be_named(message_of, certificates):
     context.verify_mode = ssl.CERT_REQUIRED
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     assert message_of(speaks_tls(context)) == (
-        "the broker wants a client certificate, and none was sent: name one in ssl_certfile and"
-        " ssl_keyfile, of an authority that the broker trusts"
+        "the broker wants a client certificate, and none was sent: pass one in ssl_certfile and"
+        " ssl_keyfile, signed by a CA that the broker trusts"
     )
 
 
@@ -144,8 +143,8 @@ def test_a_client_certificate_that_the_broker_does_not_trust_is_refused(
     context.verify_mode = ssl.CERT_REQUIRED
     stranger = TlsCertificates(tmp_path)
     assert message_of(speaks_tls(context), ssl_certfile=stranger.client_file) == (
-        "the broker refuses the client's certificate: it does not trust the authority that signed"
-        " it. Use one in ssl_certfile that its ssl.truststore leads to"
+        "the broker rejects the client's certificate: it does not trust the CA that signed it."
+        " Pass one in ssl_certfile that is signed by a CA in its ssl.truststore"
     )
 
 
@@ -154,8 +153,8 @@ def test_versions_without_overlap_are_told(message_of, certificates):
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     options = {"ssl.enabled.protocols": "TLSv1.3"}
     message = message_of(speaks_tls(context), **options)
-    assert message.startswith("no version of TLS in common")
-    assert message.endswith("make ssl.enabled.protocols of client and broker overlap")
+    assert message.startswith("no TLS version in common")
+    assert message.endswith("ssl.enabled.protocols of client and broker must overlap")
 
 
 def test_ciphers_without_overlap_are_told(message_of, certificates):
@@ -167,7 +166,9 @@ def test_ciphers_without_overlap_are_told(message_of, certificates):
 
 
 def test_a_port_that_answers_in_the_clear_does_not_speak_tls(message_of):
-    assert message_of(speaks_http).startswith("the other side does not speak TLS: is it a listener")
+    assert message_of(speaks_http).startswith(
+        "the other side does not speak TLS: is the port right"
+    )
 
 
 @pytest.mark.parametrize(
