@@ -25,7 +25,7 @@ def test_an_example_runs(kafka_broker: Broker, number: int) -> None:
 def test_every_figure_it_names_is_there(kafka_broker: Broker) -> None:
     with KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers) as producer:
         figures = producer.metrics()["producer-metrics"]
-    named = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", GUIDE.split("## Figures")[1]))
+    named = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", GUIDE.split("## Metrics")[1]))
     assert named <= figures.keys()
 
 

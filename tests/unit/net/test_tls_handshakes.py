@@ -166,9 +166,7 @@ def test_ciphers_without_overlap_are_told(message_of, certificates):
 
 
 def test_a_port_that_answers_in_the_clear_does_not_speak_tls(message_of):
-    assert message_of(speaks_http).startswith(
-        "the other side does not speak TLS: is the port right"
-    )
+    assert message_of(speaks_http).startswith("the other side does not speak TLS: is the port")
 
 
 @pytest.mark.parametrize(
