@@ -21,13 +21,12 @@ from broker_stub.data_path.reading import (
     uvarint,
 )
 from broker_stub.handlers.fetch import BY_ID_FROM, names_leader, respond
-from broker_stub.replica.fetch_sessions import FetchTarget
-from broker_stub.replica.fetching import (
+from broker_stub.replica.delayed_fetch import fetch_records
+from broker_stub.replica.fetch_sessions import FetchedTopics, FetchTarget
+from broker_stub.replica.read_partitions import (
     READ_COMMITTED,
-    FetchTerms,
-    PartitionRead,
-    ReadTopics,
-    fetch,
+    FetchParams,
+    FetchPartitionData,
 )
 from broker_stub.request import Parked, Reply, RequestContext
 from pyclient.error_codes import BrokerResponseError
@@ -67,24 +66,24 @@ def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Par
     version = context.api_version
     flexible = version >= _FLEXIBLE_FROM
     try:
-        terms = _parse_flexible(frame, version) if flexible else _parse(frame, version)
+        params = _parse_flexible(frame, version) if flexible else _parse(frame, version)
     except UNREADABLE:
         return None
     pack = _pack_flexible if flexible else _pack
 
-    def encode(session_id: int, topics: ReadTopics) -> Reply:
+    def encode(session_id: int, topics: FetchedTopics) -> Reply:
         if names_leader(version, topics):
             response = respond(node, context, session_id, topics)
             return Reply(response_frame(response, version, context.correlation_id))
         return pack(version, context.correlation_id, session_id, topics)
 
     try:
-        return fetch(node, terms, encode)
+        return fetch_records(node, params, encode)
     except BrokerResponseError:
         return None  # about the session: nothing was done yet, and the handler will say it again
 
 
-def _parse(frame: memoryview, version: int) -> FetchTerms:
+def _parse(frame: memoryview, version: int) -> FetchParams:
     position = body_position(frame, flexible=False) + INT32.size  # the replica id
     max_wait_ms, min_bytes, max_bytes, isolation = _LIMITS.unpack_from(frame, position)
     position += _LIMITS.size
@@ -112,7 +111,7 @@ def _parse(frame: memoryview, version: int) -> FetchTerms:
             string(frame, position + INT32.size)
     if topic_count < 0:
         raise Unfamiliar
-    return FetchTerms(
+    return FetchParams(
         session_id,
         session_epoch,
         False,
@@ -141,7 +140,7 @@ def _target(frame: memoryview, position: int, version: int, name: str) -> tuple[
     return FetchTarget(key, fetch_offset, max_bytes, leader_epoch), position + INT32.size
 
 
-def _parse_flexible(frame: memoryview, version: int) -> FetchTerms:
+def _parse_flexible(frame: memoryview, version: int) -> FetchParams:
     position = body_position(frame, flexible=True)
     if version < _NO_REPLICA_ID_FROM:
         position += INT32.size
@@ -178,7 +177,7 @@ def _parse_flexible(frame: memoryview, version: int) -> FetchTerms:
     _, position = compact_string(frame, position + 1)
     if frame[position]:
         raise Unfamiliar
-    return FetchTerms(
+    return FetchParams(
         session_id,
         session_epoch,
         by_id,
@@ -191,7 +190,7 @@ def _parse_flexible(frame: memoryview, version: int) -> FetchTerms:
     )
 
 
-def _pack(version: int, correlation_id: int, session_id: int, topics: ReadTopics) -> Reply:
+def _pack(version: int, correlation_id: int, session_id: int, topics: FetchedTopics) -> Reply:
     pieces: list[bytes] = []
     if version >= _SESSIONS_FROM:
         pieces.append(struct.pack(">hi", 0, session_id))
@@ -216,7 +215,9 @@ def _pack(version: int, correlation_id: int, session_id: int, topics: ReadTopics
     return _reply(_HEAD.pack(length, correlation_id, 0), parts)
 
 
-def _pack_flexible(version: int, correlation_id: int, session_id: int, topics: ReadTopics) -> Reply:
+def _pack_flexible(
+    version: int, correlation_id: int, session_id: int, topics: FetchedTopics
+) -> Reply:
     pieces = [encode_uvarint(len(topics) + 1)]
     parts: list[Part] = []
     for (topic_id, name), reads in topics.items():
@@ -243,14 +244,14 @@ def _pack_flexible(version: int, correlation_id: int, session_id: int, topics: R
     return _reply(_FLEXIBLE_HEAD.pack(length, correlation_id, 0, 0, 0, session_id), parts)
 
 
-def _state(read: PartitionRead, version: int) -> bytes:
+def _state(read: FetchPartitionData, version: int) -> bytes:
     fields = (read.index, read.error_code, read.high_watermark, read.last_stable_offset)
     if version >= _START_OFFSET_FROM:
         return _READ.pack(*fields, read.log_start_offset)
     return _READ_WITHOUT_START.pack(*fields)
 
 
-def _add(read: PartitionRead, pieces: list[bytes], parts: list[Part]) -> None:
+def _add(read: FetchPartitionData, pieces: list[bytes], parts: list[Part]) -> None:
     """Add the records: to the bytes, or as a part between what is before and behind them."""
     if isinstance(read.records, bytes):
         pieces.append(read.records)

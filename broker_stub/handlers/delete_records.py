@@ -69,7 +69,7 @@ def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> int:
     if topic in INTERNAL_TOPICS:
         raise InvalidTopicError(f"{topic!r} is the broker's own: its records can't be deleted")
     partition = node.replicas.partition(topic, asked.partition_index)
-    partition.check_leader()
+    partition.check_leader_epoch()
     config = partition.log.config
     if config.is_compacted and DELETE not in config.cleanup_policy:
         raise PolicyViolationError(f"{topic!r} is compacted: its records can't be deleted")

@@ -33,7 +33,7 @@ def handle(
     def describe(topic: str, index: int) -> PartitionResponse:
         try:
             partition = node.replicas.partition(topic, index)
-            partition.check_leader()
+            partition.check_leader_epoch()
         except BrokerResponseError as error:
             return _failed(index, error)
         return PartitionResponse(

@@ -14,13 +14,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.replica.fetch_sessions import FetchTarget
-from broker_stub.replica.fetching import (
+from broker_stub.replica.delayed_fetch import fetch_records
+from broker_stub.replica.fetch_sessions import FetchedTopics, FetchTarget
+from broker_stub.replica.read_partitions import (
     READ_COMMITTED,
-    FetchTerms,
-    PartitionRead,
-    ReadTopics,
-    fetch,
+    FetchParams,
+    FetchPartitionData,
 )
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
@@ -45,7 +44,9 @@ def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Parked[FetchResponse]:
     """Read, or wait until there is something to read."""
-    return fetch(node, _terms(request, context.api_version), partial(respond, node, context))
+    return fetch_records(
+        node, _params(request, context.api_version), partial(respond, node, context)
+    )
 
 
 def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
@@ -57,7 +58,7 @@ def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
                 topic=topic.topic,
                 topic_id=topic.topic_id,
                 partitions=[
-                    _data(PartitionRead(one.partition, error.code)) for one in topic.partitions
+                    _data(FetchPartitionData(one.partition, error.code)) for one in topic.partitions
                 ],
             )
             for topic in request.topics
@@ -65,8 +66,8 @@ def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
     )
 
 
-def _terms(request: FetchRequest, version: int) -> FetchTerms:
-    return FetchTerms(
+def _params(request: FetchRequest, version: int) -> FetchParams:
+    return FetchParams(
         session_id=request.session_id,
         session_epoch=request.session_epoch,
         by_id=version >= BY_ID_FROM,
@@ -92,7 +93,7 @@ def _terms(request: FetchRequest, version: int) -> FetchTerms:
     )
 
 
-def names_leader(version: int, topics: ReadTopics) -> bool:
+def names_leader(version: int, topics: FetchedTopics) -> bool:
     """Whether the client has to be told who leads a partition."""
     return version >= _LEADERS_FROM and any(
         read.leader is not None for reads in topics.values() for read in reads
@@ -100,7 +101,7 @@ def names_leader(version: int, topics: ReadTopics) -> bool:
 
 
 def respond(
-    node: Node, context: RequestContext, session_id: int, topics: ReadTopics
+    node: Node, context: RequestContext, session_id: int, topics: FetchedTopics
 ) -> FetchResponse:
     """The response of what was read."""
     response = FetchResponse(
@@ -118,7 +119,7 @@ def respond(
 
 
 def _name_leaders(
-    node: Node, context: RequestContext, response: FetchResponse, topics: ReadTopics
+    node: Node, context: RequestContext, response: FetchResponse, topics: FetchedTopics
 ) -> None:
     leaders = set()
     for topic, reads in zip(response.responses, topics.values(), strict=True):
@@ -138,7 +139,7 @@ def _name_leaders(
     ]
 
 
-def _data(read: PartitionRead) -> PartitionData:
+def _data(read: FetchPartitionData) -> PartitionData:
     aborted = read.aborted
     return PartitionData(
         partition_index=read.index,

@@ -53,7 +53,7 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
             if asked.timestamp < 0 and asked.timestamp not in special:
                 raise UnsupportedVersionError()
             partition = node.replicas.partition(topic, asked.partition_index)
-            partition.check_leader(asked.current_leader_epoch)
+            partition.check_leader_epoch(asked.current_leader_epoch)
             found = _look_up(partition, asked.timestamp, committed_only=committed_only)
         except BrokerResponseError as error:
             return _failed(asked, error)

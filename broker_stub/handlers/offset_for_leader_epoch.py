@@ -33,7 +33,7 @@ def handle(
     def look_up(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
         try:
             partition = node.replicas.partition(topic, asked.partition)
-            partition.check_leader(asked.current_leader_epoch)
+            partition.check_leader_epoch(asked.current_leader_epoch)
         except BrokerResponseError as error:
             return _failed(asked, error)
         found = partition.log.end_of_epoch(asked.leader_epoch)

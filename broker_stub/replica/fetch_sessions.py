@@ -8,7 +8,7 @@ answers session id 0, and the client goes on with full requests. Serving thread 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyclient.entropy import Entropy
 from pyclient.error_codes import (
@@ -19,7 +19,7 @@ from pyclient.error_codes import (
 from pyclient.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
-    from broker_stub.replica.fetching import FetchTerms, PartitionRead
+    from broker_stub.replica.read_partitions import FetchParams, FetchPartitionData
 
 NO_SESSION: Final = 0
 _INITIAL_EPOCH: Final = 0
@@ -30,6 +30,9 @@ _EVICTABLE_AFTER_MS: Final = 120_000
 
 FetchKey = tuple[Uuid, str, int]
 """Topic id, topic name (one of the two is empty, by version), partition."""
+
+FetchedTopics: TypeAlias = "dict[tuple[Uuid, str], list[FetchPartitionData]]"
+"""What was read of each topic, by its id and name (one of the two is empty, by version)."""
 
 
 class FetchTarget:
@@ -54,7 +57,7 @@ class FetchTarget:
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
 
-    def is_news(self, data: PartitionRead) -> bool:
+    def is_news(self, data: FetchPartitionData) -> bool:
         """Whether an incremental response needs this partition."""
         return (
             data.records is not None
@@ -63,7 +66,7 @@ class FetchTarget:
             or data.log_start_offset != self.told_log_start_offset
         )
 
-    def told(self, data: PartitionRead) -> None:
+    def told(self, data: FetchPartitionData) -> None:
         """Remember what the client knows now. An error is told again until it is gone."""
         failed = data.error_code != 0
         self.told_high_watermark = -1 if failed else data.high_watermark
@@ -89,8 +92,8 @@ class FetchSession:
             self.targets[key] = target
 
 
-class FetchPlan:
-    """What one fetch request is about: its partitions, and the session they belong to."""
+class FetchContext:
+    """The partitions that one request fetches, and the session they belong to."""
 
     __slots__ = ("incremental", "session", "targets")
 
@@ -105,6 +108,26 @@ class FetchPlan:
     def session_id(self) -> int:
         """The id to answer with."""
         return NO_SESSION if self.session is None else self.session.session_id
+
+    def update_session(
+        self, data: Iterable[tuple[FetchTarget, FetchPartitionData]]
+    ) -> FetchedTopics:
+        """Note what the client will know; return what its response has to hold.
+
+        In an incremental fetch that is only what has changed.
+        """
+        session = self.session
+        topics: FetchedTopics = {}
+        for target, read in data:
+            if self.incremental and not target.is_news(read):
+                continue
+            if session is not None:
+                target.told(read)
+                if read.records is not None:
+                    session.served(target.key)
+            topic_id, name, _ = target.key
+            topics.setdefault((topic_id, name), []).append(read)
+        return topics
 
 
 class FetchSessionCache:
@@ -123,7 +146,7 @@ class FetchSessionCache:
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.targets)
 
-    def plan(self, terms: FetchTerms, now_ms: float) -> FetchPlan:
+    def new_context(self, params: FetchParams, now_ms: float) -> FetchContext:
         """Find out what a request is about, and bring its session up to date.
 
         Raises:
@@ -131,27 +154,27 @@ class FetchSessionCache:
             InvalidFetchSessionEpochError: a request was lost, repeated or overtaken.
             FetchSessionTopicIdError: the session names topics the other way, by id or by name.
         """
-        if terms.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
-            self._sessions.pop(terms.session_id, None)
+        if params.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
+            self._sessions.pop(params.session_id, None)
             session = None
-            if terms.session_epoch == _INITIAL_EPOCH and terms.targets:
-                session = self._open(terms.targets, by_id=terms.by_id, now_ms=now_ms)
-            return FetchPlan(terms.targets, session, incremental=False)
-        return self._continue(terms, now_ms)
+            if params.session_epoch == _INITIAL_EPOCH and params.targets:
+                session = self._open(params.targets, by_id=params.by_id, now_ms=now_ms)
+            return FetchContext(params.targets, session, incremental=False)
+        return self._continue(params, now_ms)
 
-    def _continue(self, terms: FetchTerms, now_ms: float) -> FetchPlan:
-        session = self._sessions.get(terms.session_id)
+    def _continue(self, params: FetchParams, now_ms: float) -> FetchContext:
+        session = self._sessions.get(params.session_id)
         if session is None:
-            raise FetchSessionIdNotFoundError(f"there is no fetch session {terms.session_id}")
-        if session.by_id != terms.by_id:
+            raise FetchSessionIdNotFoundError(f"there is no fetch session {params.session_id}")
+        if session.by_id != params.by_id:
             raise FetchSessionTopicIdError("a fetch session names topics by id or by name")
-        if terms.session_epoch != session.epoch:
+        if params.session_epoch != session.epoch:
             raise InvalidFetchSessionEpochError(
-                f"fetch session epoch {terms.session_epoch}, expected {session.epoch}"
+                f"fetch session epoch {params.session_epoch}, expected {session.epoch}"
             )
-        for key in terms.forgotten:
+        for key in params.forgotten:
             session.targets.pop(key, None)
-        for target in terms.targets:
+        for target in params.targets:
             known = session.targets.get(target.key)
             if known is None:
                 session.targets[target.key] = target
@@ -163,8 +186,8 @@ class FetchSessionCache:
         del self._sessions[session.session_id]
         if session.targets:
             self._keep(session, now_ms)
-            return FetchPlan(list(session.targets.values()), session, incremental=True)
-        return FetchPlan([], None, incremental=True)
+            return FetchContext(list(session.targets.values()), session, incremental=True)
+        return FetchContext([], None, incremental=True)
 
     def _open(
         self, targets: list[FetchTarget], *, by_id: bool, now_ms: float

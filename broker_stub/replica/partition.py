@@ -96,7 +96,7 @@ class Partition:
             self._advance_high_watermark()
         return self.log.last_stable_offset
 
-    def check_leader(self, current_leader_epoch: int = _NO_EPOCH) -> None:
+    def check_leader_epoch(self, current_leader_epoch: int = _NO_EPOCH) -> None:
         """Refuse a client that means another leader, or another epoch of this one.
 
         Raises:
@@ -131,7 +131,7 @@ class Partition:
                 than there are if that is less.
             BrokerResponseError: the log refused the batches; nothing was written.
         """
-        self.check_leader()
+        self.check_leader_epoch()
         if acks == ALL_REPLICAS:
             # A topic of one replica can't have two in sync: as in Apache Kafka 4, all will do.
             needed = min(self.min_insync_replicas, len(self.replicas))
