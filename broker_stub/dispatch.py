@@ -88,15 +88,15 @@ _modules: dict[int, Any] = {}
 
 
 def _data_path(api_key: int) -> Any:
-    """The short cut of an API, likewise."""
-    serve = _short_cuts.get(api_key)
+    """The fast path of an API, imported likewise."""
+    serve = _fast_paths.get(api_key)
     if serve is None:
         serve = import_module(f"broker_stub.data_path.{_DATA_PATH[api_key]}").serve
-        _short_cuts[api_key] = serve
+        _fast_paths[api_key] = serve
     return serve
 
 
-_short_cuts: dict[int, Any] = {}
+_fast_paths: dict[int, Any] = {}
 
 
 class Dispatcher:
@@ -115,17 +115,23 @@ class Dispatcher:
 
     def dispatch(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
         """Carry out the request in `frame` (without its length)."""
-        if not self.interceptors:
-            reply = self._short_cut(frame, connection)
+        if len(frame) < _HEAD.size:
+            return _hang_up(connection, f"a request of {len(frame)} bytes has no header")
+        api_key, version, correlation_id = _HEAD.unpack_from(frame)
+        context = RequestContext(api_key, version, correlation_id, None, connection)
+        versions = (self.served() if self.interceptors else SERVED).get(api_key)
+        if versions is None or not versions.lowest <= version <= versions.highest:
+            if api_key == _API_VERSIONS and versions is not None:
+                return self._unsupported_api_versions(context)
+            return _hang_up(connection, f"API key {api_key} version {version} is not served")
+        if api_key in _DATA_PATH and not self.interceptors:
+            reply = self._take_data_path(frame, context)
             if reply is not None:
                 return reply
         try:
-            request, context = self._decode(frame, connection)
-        except (CloseConnection, ProtocolError) as error:
-            diagnostics.warn("%s: closing the connection: %s", connection.connection_id, error)
-            return HANG_UP
-        if request is None:
-            return self._unsupported_api_versions(context)
+            request = self._decode(frame, context)
+        except ProtocolError as error:
+            return _hang_up(connection, error)
         for interceptor in self.interceptors:
             intervention = interceptor.on_request(request, context)
             if intervention is None:
@@ -137,51 +143,35 @@ class Dispatcher:
             request = intervention.request or request
         return self._carry_out(request, context)
 
-    def _short_cut(
-        self, frame: memoryview, connection: ConnectionContext
+    def _take_data_path(
+        self, frame: memoryview, context: RequestContext
     ) -> Reply | Parked[Reply] | None:
-        """Carry out a Produce or Fetch without the codec, while nobody wants to look at it.
+        """Carry out a Produce or Fetch without the codec, while no interceptor looks at it.
 
-        None where it has to go the ordinary way; nothing was done about it then.
+        None, with nothing done, where the codec and the handler are needed.
         """
-        if len(frame) < _HEAD.size:
-            return None
-        api_key, version, correlation_id = _HEAD.unpack_from(frame)
-        if api_key not in _DATA_PATH:
-            return None
-        lowest, highest = SERVED[api_key]
-        if not lowest <= version <= highest:
-            return None
-        context = RequestContext(api_key, version, correlation_id, None, connection)
         try:
-            reply: Reply | Parked[Reply] | None = _data_path(api_key)(self._node, frame, context)
+            reply: Reply | Parked[Reply] | None = _data_path(context.api_key)(
+                self._node, frame, context
+            )
         except CloseConnection as error:
-            return _hang_up(context, error)
+            return _hang_up(context.connection, error)
         except Exception as error:  # noqa: BLE001  logged, and answered as an error
-            diagnostics.exception("%s failed", API_NAMES[api_key])
-            request, context = self._decode(frame, connection)
-            assert request is not None
-            return self._refuse(request, context, UnknownServerError(repr(error)))
+            diagnostics.exception("%s failed", API_NAMES[context.api_key])
+            return self._refuse(
+                self._decode(frame, context), context, UnknownServerError(repr(error))
+            )
         return reply
 
-    def _decode(
-        self, frame: memoryview, connection: ConnectionContext
-    ) -> tuple[Message | None, RequestContext]:
-        """The request and its context; no request if it is an unknown version of ApiVersions."""
-        if len(frame) < _HEAD.size:
-            raise ProtocolError(f"a request of {len(frame)} bytes has no header")
-        api_key, version, correlation_id = _HEAD.unpack_from(frame)
-        versions = self.served().get(api_key)
-        if versions is None or not versions.lowest <= version <= versions.highest:
-            if api_key == _API_VERSIONS and versions is not None:
-                return None, RequestContext(api_key, 0, correlation_id, None, connection)
-            raise CloseConnection(f"API key {api_key} version {version} is not served")
-        declared = request_class(api_key)
+    @staticmethod
+    def _decode(frame: memoryview, context: RequestContext) -> Message:
+        """The request; its client id goes into the context."""
+        version = context.api_version
+        declared = request_class(context.api_key)
         header_version = request_header_version(declared, version)
         header, position = RequestHeader.decode_from(frame, 0, header_version)
-        request, _ = declared.decode_from(frame, position, version)
-        context = RequestContext(api_key, version, correlation_id, header.client_id, connection)
-        return request, context
+        context.client_id = header.client_id
+        return declared.decode_from(frame, position, version)[0]
 
     def _unsupported_api_versions(self, context: RequestContext) -> Reply:
         # The client can't know yet what we speak: it is told, in the version that all can read.
@@ -193,7 +183,7 @@ class Dispatcher:
         try:
             answer = _handler_module(context.api_key).handle(self._node, request, context)
         except CloseConnection as error:
-            return _hang_up(context, error)
+            return _hang_up(context.connection, error)
         except BrokerResponseError as error:
             return self._refuse(request, context, error)
         except Exception as error:  # noqa: BLE001  logged, and answered as an error
@@ -237,8 +227,8 @@ class Dispatcher:
         return reply
 
 
-def _hang_up(context: RequestContext, error: CloseConnection) -> Reply:
-    diagnostics.warn("%s: closing the connection: %s", context.connection.connection_id, error)
+def _hang_up(connection: ConnectionContext, reason: Exception | str) -> Reply:
+    diagnostics.warn("%s: closing the connection: %s", connection.connection_id, reason)
     return HANG_UP
 
 

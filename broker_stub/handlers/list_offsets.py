@@ -95,6 +95,7 @@ def _failed(
 def _look_up(
     partition: Partition, timestamp: int, *, committed_only: bool
 ) -> ListOffsetsPartitionResponse:
+    partition.follow_flushes()
     end = partition.readable_end(committed_only=committed_only)
     if timestamp == _LATEST:
         return ListOffsetsPartitionResponse(offset=end, leader_epoch=partition.leader_epoch)

@@ -85,19 +85,20 @@ class Partition:
     @property
     def high_watermark(self) -> int:
         """Where readers stop: all before it is on every in-sync replica."""
-        if self._unsynced_to:
-            self._advance_high_watermark()
         return self.log.high_watermark
 
     @property
     def last_stable_offset(self) -> int:
         """Where readers of committed records stop."""
-        if self._unsynced_to:
-            self._advance_high_watermark()
         return self.log.last_stable_offset
 
+    def follow_flushes(self) -> None:
+        """Let readers see what the background has flushed. Call before asking where they stop."""
+        if self._unsynced_to:
+            self._advance_high_watermark()
+
     def check_leader_epoch(self, current_leader_epoch: int = _NO_EPOCH) -> None:
-        """Refuse a client that means another leader, or another epoch of this one.
+        """Check that this broker leads the partition, in the epoch that the client knows.
 
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
@@ -123,7 +124,8 @@ class Partition:
     ) -> AppendInfo:
         """Append as the leader, and let readers see what every in-sync replica has.
 
-        Where a flush is due, who appends has it done: until then nobody reads the records.
+        If the result says that a flush is due, the caller flushes; until then nobody reads the
+        records.
 
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
@@ -133,12 +135,7 @@ class Partition:
         """
         self.check_leader_epoch()
         if acks == ALL_REPLICAS:
-            # A topic of one replica can't have two in sync: as in Apache Kafka 4, all will do.
-            needed = min(self.min_insync_replicas, len(self.replicas))
-            if len(self.isr) < needed:
-                raise NotEnoughReplicasError(
-                    f"{self} has {len(self.isr)} in-sync replica(s), and needs {needed}"
-                )
+            self._check_min_insync_replicas()
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
         )
@@ -146,6 +143,14 @@ class Partition:
             self._unsynced_to = max(self._unsynced_to, info.last_offset + 1)
         self._advance_high_watermark()
         return info
+
+    def _check_min_insync_replicas(self) -> None:
+        # A topic of one replica can't have two in sync: as in Apache Kafka 4, one is enough then.
+        needed = min(self.min_insync_replicas, len(self.replicas))
+        if len(self.isr) < needed:
+            raise NotEnoughReplicasError(
+                f"{self} has {len(self.isr)} in-sync replica(s), and needs {needed}"
+            )
 
     def readable_end(self, *, committed_only: bool) -> int:
         """Where a consumer of this isolation level stops."""

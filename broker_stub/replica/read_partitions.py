@@ -109,6 +109,7 @@ class PartitionReads:
             OffsetOutOfRangeError: the log has no such offset.
         """
         committed_only = params.committed_only
+        partition.follow_flushes()
         end = partition.readable_end(committed_only=committed_only)
         is_full = self._file_ranges >= _FILE_RANGES_MAX or self._copied >= _COPIED_IN_ALL
         room = 0 if is_full else params.max_bytes - self.nbytes
