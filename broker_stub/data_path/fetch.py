@@ -9,15 +9,17 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.data_path.reading import (
-    INT16,
+from broker_stub.data_path.wire import (
     INT32,
     UNREADABLE,
-    UUID_SIZE,
     Unfamiliar,
     body_position,
     compact_string,
+    compact_topic_head,
+    pack_compact_topic_head,
+    pack_topic_head,
     string,
+    topic_head,
     uvarint,
 )
 from broker_stub.handlers.fetch import BY_ID_FROM, names_leader, respond
@@ -95,14 +97,10 @@ def _parse(frame: memoryview, version: int) -> FetchParams:
     (topic_count,) = INT32.unpack_from(frame, position)
     position += INT32.size
     for _ in range(topic_count):
-        name, position = string(frame, position)
-        (count,) = INT32.unpack_from(frame, position)
-        position += INT32.size
+        name, count, position = topic_head(frame, position)
         for _ in range(count):
             target, position = _target(frame, position, version, name)
             targets.append(target)
-        if count < 0:
-            raise Unfamiliar
     if version >= _SESSIONS_FROM:
         (forgotten_count,) = INT32.unpack_from(frame, position)
         if forgotten_count:  # the assignment has just changed
@@ -151,14 +149,8 @@ def _parse_flexible(frame: memoryview, version: int) -> FetchParams:
     by_id = version >= BY_ID_FROM
     targets: list[FetchTarget] = []
     for _ in range(topic_count - 1):
-        name, topic_id = "", ZERO_UUID
-        if by_id:
-            topic_id = bytes(frame[position : position + UUID_SIZE])
-            position += UUID_SIZE
-        else:
-            name, position = compact_string(frame, position)
-        count, position = uvarint(frame, position)
-        for _ in range(count - 1):
+        name, topic_id, count, position = compact_topic_head(frame, position, by_id=by_id)
+        for _ in range(count):
             index, leader_epoch, offset, _, _, partition_max = _FLEXIBLE_PARTITION.unpack_from(
                 frame, position
             )
@@ -168,7 +160,7 @@ def _parse_flexible(frame: memoryview, version: int) -> FetchParams:
             position += 1
             key = (topic_id, name, index)
             targets.append(FetchTarget(key, offset, partition_max, leader_epoch))
-        if not count or frame[position]:
+        if frame[position]:
             raise Unfamiliar
         position += 1
     # Forgotten topics, an empty list unless the assignment has just changed; then the rack.
@@ -197,8 +189,7 @@ def _pack(version: int, correlation_id: int, session_id: int, topics: FetchedTop
     pieces.append(INT32.pack(len(topics)))
     parts: list[Part] = []
     for (_, name), reads in topics.items():
-        text = name.encode()
-        pieces += (INT16.pack(len(text)), text, INT32.pack(len(reads)))
+        pieces.append(pack_topic_head(name, len(reads)))
         for read in reads:
             pieces.append(_state(read, version))
             if read.aborted is None:
@@ -218,15 +209,11 @@ def _pack(version: int, correlation_id: int, session_id: int, topics: FetchedTop
 def _pack_flexible(
     version: int, correlation_id: int, session_id: int, topics: FetchedTopics
 ) -> Reply:
+    by_id = version >= BY_ID_FROM
     pieces = [encode_uvarint(len(topics) + 1)]
     parts: list[Part] = []
     for (topic_id, name), reads in topics.items():
-        if version >= BY_ID_FROM:
-            pieces.append(topic_id)
-        else:
-            text = name.encode()
-            pieces += (encode_uvarint(len(text) + 1), text)
-        pieces.append(encode_uvarint(len(reads) + 1))
+        pieces.append(pack_compact_topic_head(name, topic_id, len(reads), by_id=by_id))
         for read in reads:
             pieces.append(_state(read, version))
             if read.aborted is None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from broker_stub.data_path.reading import (
+from broker_stub.data_path.wire import (
     INT16,
     INT32,
     NULL,
     UNREADABLE,
-    UUID_SIZE,
     Unfamiliar,
     body_position,
-    compact_string,
-    string,
+    compact_topic_head,
+    pack_compact_topic_head,
+    pack_topic_head,
+    topic_head,
     uvarint,
 )
 from broker_stub.dispatch import encode_reply
@@ -93,9 +94,7 @@ def _parse(frame: memoryview) -> tuple[int, list[_Topic]]:
     position += INT32.size
     topics: list[_Topic] = []
     for _ in range(topic_count):
-        name, position = string(frame, position)
-        (count,) = INT32.unpack_from(frame, position)
-        position += INT32.size
+        name, count, position = topic_head(frame, position)
         batches = []
         for _ in range(count):
             index, length = _INDEX_AND_LENGTH.unpack_from(frame, position)
@@ -104,8 +103,6 @@ def _parse(frame: memoryview) -> tuple[int, list[_Topic]]:
             if length < 0 or position > len(frame):
                 raise Unfamiliar
             batches.append((index, frame[start:position]))
-        if count < 0:
-            raise Unfamiliar
         topics.append((name, ZERO_UUID, batches))
     if topic_count < 0:
         raise Unfamiliar
@@ -121,15 +118,9 @@ def _parse_flexible(frame: memoryview, version: int) -> tuple[int, list[_Topic]]
     by_id = version >= BY_ID_FROM
     topics: list[_Topic] = []
     for _ in range(topic_count - 1):
-        name, topic_id = "", ZERO_UUID
-        if by_id:
-            topic_id = bytes(frame[position : position + UUID_SIZE])
-            position += UUID_SIZE
-        else:
-            name, position = compact_string(frame, position)
-        count, position = uvarint(frame, position)
+        name, topic_id, count, position = compact_topic_head(frame, position, by_id=by_id)
         batches = []
-        for _ in range(count - 1):
+        for _ in range(count):
             (index,) = INT32.unpack_from(frame, position)
             length, start = uvarint(frame, position + INT32.size)
             position = start + length - 1
@@ -137,7 +128,7 @@ def _parse_flexible(frame: memoryview, version: int) -> tuple[int, list[_Topic]]
                 raise Unfamiliar
             batches.append((index, frame[start:position]))
             position += 1
-        if not count or frame[position]:
+        if frame[position]:
             raise Unfamiliar
         position += 1
         topics.append((name, topic_id, batches))
@@ -151,8 +142,7 @@ def _pack(topics: AppendedTopics, version: int) -> bytes | None:
     pieces = [INT32.pack(len(topics))]
     behind = _NO_RECORD_ERRORS if version >= _RECORD_ERRORS_FROM else b""
     for name, _, results in topics:
-        text = name.encode()
-        pieces += (INT16.pack(len(text)), text, INT32.pack(len(results)))
+        pieces.append(pack_topic_head(name, len(results)))
         for index, result in results:
             if isinstance(result, BrokerResponseError):
                 return None
@@ -167,15 +157,11 @@ def _pack(topics: AppendedTopics, version: int) -> bytes | None:
 
 
 def _pack_flexible(topics: AppendedTopics, version: int) -> bytes | None:
+    by_id = version >= BY_ID_FROM
     # The first byte: the header has no tagged fields.
     pieces = [b"\x00", encode_uvarint(len(topics) + 1)]
     for name, topic_id, results in topics:
-        if version >= BY_ID_FROM:
-            pieces.append(topic_id)
-        else:
-            text = name.encode()
-            pieces += (encode_uvarint(len(text) + 1), text)
-        pieces.append(encode_uvarint(len(results) + 1))
+        pieces.append(pack_compact_topic_head(name, topic_id, len(results), by_id=by_id))
         for index, result in results:
             if isinstance(result, BrokerResponseError):
                 return None

@@ -134,7 +134,7 @@ class Partition:
             BrokerResponseError: the log refused the batches; nothing was written.
         """
         self.check_leader_epoch()
-        if acks == ALL_REPLICAS:
+        if acks == ALL_REPLICAS and len(self.isr) < self.min_insync_replicas:
             self._check_min_insync_replicas()
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
@@ -179,7 +179,7 @@ class Partition:
         # The only replica in sync is this one: what it has, all have.
         if self.isr == (self._node_id,):
             log = self.log
-            if log.recovery_point >= self._unsynced_to:
+            if self._unsynced_to and log.recovery_point >= self._unsynced_to:
                 self._unsynced_to = 0
             log.advance_high_watermark(
                 log.recovery_point if self._unsynced_to else log.log_end_offset

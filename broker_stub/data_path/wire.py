@@ -1,13 +1,18 @@
-"""What both hand-written parsers need: the header of a request, and what breaks off a parse."""
+"""The wire pieces that the data paths of Produce and Fetch share: headers, strings, topics.
+
+Pure functions over bytes.
+"""
 
 from __future__ import annotations
 
 import struct
 from typing import Final
 
+from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
+
 INT16: Final = struct.Struct(">h")
 INT32: Final = struct.Struct(">i")
-UUID_SIZE: Final = 16
+_UUID_SIZE: Final = 16
 
 _CLIENT_ID_AT: Final = 8  # behind API key, version and correlation id
 _FIXED: Final = 10
@@ -15,10 +20,10 @@ NULL: Final = -1
 
 
 class Unfamiliar(Exception):
-    """The request has something that is left to the ordinary way."""
+    """The request has something that is left to the codec."""
 
 
-# What parsing raises where the bytes are not as they should be, or end too early.
+# What parsing raises where bytes are malformed, or end too early.
 UNREADABLE: Final = (Unfamiliar, IndexError, ValueError, struct.error)
 
 
@@ -27,7 +32,7 @@ def body_position(frame: memoryview, *, flexible: bool) -> int:
 
     Raises:
         Unfamiliar: the header has tagged fields.
-        ValueError: the client's id is not a text.
+        ValueError: the client id is not UTF-8.
     """
     (length,) = INT16.unpack_from(frame, _CLIENT_ID_AT)
     if length < NULL:
@@ -74,3 +79,42 @@ def compact_string(frame: memoryview, position: int) -> tuple[str, int]:
     if not length or end > len(frame):
         raise Unfamiliar
     return str(frame[start:end], "utf-8"), end
+
+
+def topic_head(frame: memoryview, position: int) -> tuple[str, int, int]:
+    """A topic's name, the number of its partitions, and the position of the first."""
+    name, position = string(frame, position)
+    (count,) = INT32.unpack_from(frame, position)
+    if count < 0:
+        raise Unfamiliar
+    return name, count, position + INT32.size
+
+
+def compact_topic_head(
+    frame: memoryview, position: int, *, by_id: bool
+) -> tuple[str, Uuid, int, int]:
+    """The same in flexible versions, where a topic has a name or an id."""
+    name, topic_id = "", ZERO_UUID
+    if by_id:
+        topic_id = bytes(frame[position : position + _UUID_SIZE])
+        position += _UUID_SIZE
+    else:
+        name, position = compact_string(frame, position)
+    count, position = uvarint(frame, position)
+    if not count:
+        raise Unfamiliar
+    return name, topic_id, count - 1, position
+
+
+def pack_topic_head(name: str, count: int) -> bytes:
+    """What `topic_head` reads."""
+    text = name.encode()
+    return INT16.pack(len(text)) + text + INT32.pack(count)
+
+
+def pack_compact_topic_head(name: str, topic_id: Uuid, count: int, *, by_id: bool) -> bytes:
+    """What `compact_topic_head` reads."""
+    if by_id:
+        return topic_id + encode_uvarint(count + 1)
+    text = name.encode()
+    return encode_uvarint(len(text) + 1) + text + encode_uvarint(count + 1)
