@@ -9,8 +9,11 @@ that is only compacted keeps what it has (POLICY_VIOLATION), and so do the broke
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker_stub.handlers._partitions import always_fail, result_of_each
 from broker_stub.log.log_config import DELETE
 from broker_stub.metadata.image import INTERNAL_TOPICS
 from broker_stub.request import RequestContext
@@ -33,50 +36,43 @@ def handle(
     context: RequestContext,  # noqa: ARG001
 ) -> DeleteRecordsResponse:
     """Move the starts."""
-
-    def delete(topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-        try:
-            low_watermark = _delete(node, topic, asked)
-        except BrokerResponseError as error:
-            return _failed(asked, error)
-        return DeleteRecordsPartitionResult(
-            partition_index=asked.partition_index, low_watermark=low_watermark
-        )
-
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[delete(topic.name, one) for one in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    return _respond(request, partial(_delete, node))
 
 
 def refuse(request: DeleteRecordsRequest, error: BrokerResponseError) -> DeleteRecordsResponse:
     """Fail every partition."""
+    return _respond(request, always_fail(error))
+
+
+def _respond(
+    request: DeleteRecordsRequest,
+    act: Callable[[str, DeleteRecordsPartition], DeleteRecordsPartitionResult],
+) -> DeleteRecordsResponse:
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_failed(one, error) for one in topic.partitions]
+                name=topic.name,
+                partitions=result_of_each(topic.name, topic.partitions, act, _failed),
             )
             for topic in request.topics
         ]
     )
 
 
-def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> int:
+def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     if topic in INTERNAL_TOPICS:
-        raise InvalidTopicError(f"{topic!r} is the broker's own: its records can't be deleted")
+        raise InvalidTopicError(f"{topic!r} is internal: its records can't be deleted")
     partition = node.replicas.partition(topic, asked.partition_index)
     partition.check_leader_epoch()
     config = partition.log.config
     if config.is_compacted and DELETE not in config.cleanup_policy:
         raise PolicyViolationError(f"{topic!r} is compacted: its records can't be deleted")
-    start = partition.log.delete_records(asked.offset)
-    # Whoever waits at an offset that is gone should be told now, not when its time is out.
+    start_offset = partition.log.delete_records(asked.offset)
+    # A fetch that waits at a deleted offset is answered now, not when its time is out.
     node.replicas.wake_fetches([partition])
-    return start
+    return DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=start_offset
+    )
 
 
 def _failed(

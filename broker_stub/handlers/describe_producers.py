@@ -6,9 +6,11 @@ where an open transaction starts, if a folder of Apache Kafka brought one along.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._partitions import always_fail, result_of_each
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.describe_producers import (
@@ -31,11 +33,8 @@ def handle(
     """List the producers."""
 
     def describe(topic: str, index: int) -> PartitionResponse:
-        try:
-            partition = node.replicas.partition(topic, index)
-            partition.check_leader_epoch()
-        except BrokerResponseError as error:
-            return _failed(index, error)
+        partition = node.replicas.partition(topic, index)
+        partition.check_leader_epoch()
         return PartitionResponse(
             partition_index=index,
             active_producers=[
@@ -51,26 +50,24 @@ def handle(
             ],
         )
 
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[describe(topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+    return _respond(request, describe)
 
 
 def refuse(
     request: DescribeProducersRequest, error: BrokerResponseError
 ) -> DescribeProducersResponse:
     """Fail every partition."""
+    return _respond(request, always_fail(error))
+
+
+def _respond(
+    request: DescribeProducersRequest, act: Callable[[str, int], PartitionResponse]
+) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_failed(index, error) for index in topic.partition_indexes],
+                partitions=result_of_each(topic.name, topic.partition_indexes, act, _failed),
             )
             for topic in request.topics
         ]

@@ -11,8 +11,10 @@ INVALID_REQUEST, each time.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from broker_stub.handlers._partitions import always_fail, result_of_each
 from broker_stub.replica.partition import Partition
 from broker_stub.request import RequestContext
 from pyclient.error_codes import (
@@ -47,37 +49,35 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
     )
 
     def look_up(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-        try:
-            if times[topic, asked.partition_index] > 1:
-                raise InvalidRequestError("the partition is in the request twice")
-            if asked.timestamp < 0 and asked.timestamp not in special:
-                raise UnsupportedVersionError()
-            partition = node.replicas.partition(topic, asked.partition_index)
-            partition.check_leader_epoch(asked.current_leader_epoch)
-            found = _look_up(partition, asked.timestamp, committed_only=committed_only)
-        except BrokerResponseError as error:
-            return _failed(asked, error)
+        if times[topic, asked.partition_index] > 1:
+            raise InvalidRequestError("the partition is in the request twice")
+        if asked.timestamp < 0 and asked.timestamp not in special:
+            raise UnsupportedVersionError()
+        partition = node.replicas.partition(topic, asked.partition_index)
+        partition.check_leader_epoch(asked.current_leader_epoch)
+        found = _look_up(partition, asked.timestamp, committed_only=committed_only)
         found.partition_index = asked.partition_index
         if context.api_version < _LEADER_EPOCH_FROM:
             found.leader_epoch = -1
         return found
 
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name, partitions=[look_up(topic.name, one) for one in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    return _respond(request, look_up)
 
 
 def refuse(request: ListOffsetsRequest, error: BrokerResponseError) -> ListOffsetsResponse:
     """Fail every partition."""
+    return _respond(request, always_fail(error))
+
+
+def _respond(
+    request: ListOffsetsRequest,
+    act: Callable[[str, ListOffsetsPartition], ListOffsetsPartitionResponse],
+) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name, partitions=[_failed(one, error) for one in topic.partitions]
+                name=topic.name,
+                partitions=result_of_each(topic.name, topic.partitions, act, _failed),
             )
             for topic in request.topics
         ]

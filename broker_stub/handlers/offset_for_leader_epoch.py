@@ -7,8 +7,10 @@ reads on after a change of leader finds out so whether what it read is still the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker_stub.handlers._partitions import always_fail, result_of_each
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.offset_for_leader_epoch import (
@@ -31,35 +33,32 @@ def handle(
     """Look the ends up."""
 
     def look_up(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-        try:
-            partition = node.replicas.partition(topic, asked.partition)
-            partition.check_leader_epoch(asked.current_leader_epoch)
-        except BrokerResponseError as error:
-            return _failed(asked, error)
+        partition = node.replicas.partition(topic, asked.partition)
+        partition.check_leader_epoch(asked.current_leader_epoch)
         found = partition.log.end_of_epoch(asked.leader_epoch)
         return EpochEndOffset(
             partition=asked.partition, leader_epoch=found.epoch, end_offset=found.end_offset
         )
 
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[look_up(topic.topic, one) for one in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    return _respond(request, look_up)
 
 
 def refuse(
     request: OffsetForLeaderEpochRequest, error: BrokerResponseError
 ) -> OffsetForLeaderEpochResponse:
     """Fail every partition."""
+    return _respond(request, always_fail(error))
+
+
+def _respond(
+    request: OffsetForLeaderEpochRequest,
+    act: Callable[[str, OffsetForLeaderPartition], EpochEndOffset],
+) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_failed(one, error) for one in topic.partitions]
+                topic=topic.topic,
+                partitions=result_of_each(topic.topic, topic.partitions, act, _failed),
             )
             for topic in request.topics
         ]

@@ -1,0 +1,37 @@
+"""Requests about partitions, grouped by topic: a result for each, also where it fails.
+
+Pure functions.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NoReturn, TypeVar
+
+from pyclient.error_codes import BrokerResponseError
+
+Asked = TypeVar("Asked")
+Result = TypeVar("Result")
+
+
+def result_of_each(
+    topic: str,
+    partitions: Iterable[Asked],
+    act: Callable[[str, Asked], Result],
+    failed: Callable[[Asked, BrokerResponseError], Result],
+) -> list[Result]:
+    """`act(topic, asked)` of every partition of a topic; `failed(asked, error)` where it raises."""
+    results = []
+    for asked in partitions:
+        try:
+            results.append(act(topic, asked))
+        except BrokerResponseError as error:
+            results.append(failed(asked, error))
+    return results
+
+
+def always_fail(error: BrokerResponseError) -> Callable[[str, object], NoReturn]:
+    """An `act` for `result_of_each` that fails every partition."""
+
+    def fail(_topic: str, _asked: object) -> NoReturn:
+        raise error
+
+    return fail
