@@ -1,11 +1,13 @@
 """Range and round-robin against what Apache Kafka's assignors decided, over four rebalances."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from pyclient.consumer.group.assignors import (
     AbstractPartitionAssignor,
+    Assignment,
     MemberSubscription,
     PartitionRacks,
     RangePartitionAssignor,
@@ -63,9 +65,8 @@ def members(each: dict[str, Any]) -> dict[str, MemberSubscription]:
     }
 
 
-def by_topic(decided: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
-    found: dict[str, dict[str, list[int]]] = {member: {} for member in decided}
-    for member, partitions in decided.items():
-        for topic, number in partitions:
-            found[member].setdefault(topic, []).append(number)
-    return found
+def by_topic(decided: Mapping[str, Assignment]) -> dict[str, dict[str, list[int]]]:
+    return {
+        member: {topic: list(numbers) for topic, numbers in assignment.partitions.items()}
+        for member, assignment in decided.items()
+    }

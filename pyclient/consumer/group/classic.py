@@ -323,10 +323,16 @@ class ClassicMembership:
             return
         assert isinstance(outcome, SyncGroupResponse)
         try:
-            partitions = tuple(decode_assignment(outcome.assignment))
+            assignment = decode_assignment(outcome.assignment)
         except ProtocolError as error:
             self._on_rebalance_error(error, now_ms)
             return
+        partitions = tuple(assignment.topic_partitions())
+        generation = self._member.generation
+        assert generation is not None
+        assignor = self._assignors.get(generation.protocol_name)
+        if assignor is not None:
+            assignor.on_assignment(assignment, generation.generation_id)
         self._failures = 0
         self.rebalance_total += 1
         names = ", ".join(f"{topic}-{number}" for topic, number in partitions)

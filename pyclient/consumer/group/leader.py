@@ -4,48 +4,64 @@ from collections.abc import Iterable, Mapping
 
 from pyclient.consumer.group.assignors import (
     AbstractPartitionAssignor,
-    MemberSubscription,
-    PartitionRacks,
+    Assignment,
+    RebalanceProtocol,
 )
-from pyclient.consumer.group.consumer_protocol import decode_subscription, encode_assignment
+from pyclient.consumer.group.consumer_protocol import decode_subscriptions, encode_assignment
+from pyclient.consumer.group.topic_partitions import flat
+from pyclient.errors import KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.protocol.messages.join_group import JoinGroupResponseMember
 from pyclient.protocol.messages.sync_group import SyncGroupRequestAssignment
+from pyclient.types import TopicPartition
 
 
 class GroupLeader:
-    """The leader's view of one generation. The I/O thread only."""
+    """The leader's view of one generation.
+
+    Owned by the I/O thread. `assign` changes nothing but what `observe` does, so another thread
+    may run it while the I/O thread only waits for it.
+    """
 
     def __init__(
-        self, assignor: AbstractPartitionAssignor, members: Iterable[JoinGroupResponseMember]
+        self,
+        assignor: AbstractPartitionAssignor,
+        members: Iterable[JoinGroupResponseMember],
+        protocol: RebalanceProtocol = RebalanceProtocol.EAGER,
     ) -> None:
+        """`protocol` is what the members of the group rebalance by."""
         self._assignor = assignor
-        self._members: Mapping[str, MemberSubscription] = {
-            member.member_id: decode_subscription(member.metadata, member.group_instance_id)
-            for member in members
-        }
+        self._protocol = protocol
+        self._members = decode_subscriptions(members)
+        subscriptions = {member.topics for member in self._members.values()}
+        self._topics = frozenset(topic for topics in subscriptions for topic in topics)
         self._counts: dict[str, int] = {}
 
     @property
     def topics(self) -> frozenset[str]:
         """All topics that the members read."""
-        return frozenset(topic for member in self._members.values() for topic in member.topics)
+        return self._topics
 
     def knows_all(self, snapshot: ClusterMetadata) -> bool:
         """Whether the snapshot has an answer about each of the topics."""
-        return all(t in snapshot.topics or t in snapshot.topic_errors for t in self.topics)
+        return all(t in snapshot.topics or t in snapshot.topic_errors for t in self._topics)
 
     def assign(self, snapshot: ClusterMetadata) -> list[SyncGroupRequestAssignment]:
-        """Who is to read what, of the topics that there are."""
-        topics = {
-            topic: _racks(snapshot, topic) for topic in self.topics if topic in snapshot.topics
-        }
+        """Who is to read what, of the topics that there are.
+
+        Raises:
+            KafkaError: an assignor of the program gave partitions away that members still own,
+                in a cooperative group.
+        """
         self.observe(snapshot)
+        assignments = self._assignor.assign_from(snapshot, self._members)
+        if self._protocol is RebalanceProtocol.COOPERATIVE:
+            self._check_cooperative(assignments)
         return [
             SyncGroupRequestAssignment(
-                member_id=member_id, assignment=encode_assignment(partitions)
+                member_id=member_id, assignment=encode_assignment(assignment)
             )
-            for member_id, partitions in self._assignor.assign(topics, self._members).items()
+            for member_id, assignment in assignments.items()
         ]
 
     def observe(self, snapshot: ClusterMetadata) -> None:
@@ -59,18 +75,22 @@ class GroupLeader:
     def _count(self, snapshot: ClusterMetadata) -> dict[str, int]:
         return {
             topic: len(snapshot.topics[topic].partitions)
-            for topic in self.topics
+            for topic in self._topics
             if topic in snapshot.topics
         }
 
-
-def _racks(snapshot: ClusterMetadata, topic: str) -> list[PartitionRacks]:
-    brokers = snapshot.brokers
-    return [
-        frozenset(
-            rack
-            for replica in partition.replicas
-            if replica in brokers and (rack := brokers[replica].rack)
-        )
-        for partition in snapshot.topics[topic].partitions
-    ]
+    def _check_cooperative(self, assignments: Mapping[str, Assignment]) -> None:
+        """Refuse an assignment by which two members would read a partition at the same time."""
+        added: dict[TopicPartition, str] = {}
+        revoked: set[TopicPartition] = set()
+        for member_id, member in self._members.items():
+            owned = set(flat(member.owned_partitions))
+            assigned = set(assignments.get(member_id, Assignment()).topic_partitions())
+            added.update(dict.fromkeys(assigned - owned, member_id))
+            revoked |= owned - assigned
+        for partition in sorted(revoked & added.keys()):
+            raise KafkaError(
+                f"the assignor {self._assignor.name!r} gives partition {partition.partition} of "
+                f"topic {partition.topic!r} to {added[partition]} while another member owns it: a "
+                "cooperative assignor leaves it out until its owner has revoked it"
+            )

@@ -91,9 +91,17 @@ class Member:
     ) -> JoinGroupRequest:
         """Join, offering the assignors in order of preference."""
         generation_id = self.generation.generation_id if self.generation else _NO_GENERATION
-        metadata = encode_subscription(
-            MemberSubscription(topics=tuple(topics), generation_id=generation_id)
-        )
+        subscribed = frozenset(topics)
+
+        def subscription_for(assignor: AbstractPartitionAssignor) -> bytes:
+            return encode_subscription(
+                MemberSubscription(
+                    topics=tuple(subscribed),
+                    generation_id=generation_id,
+                    user_data=assignor.subscription_user_data(subscribed),
+                )
+            )
+
         return JoinGroupRequest(
             group_id=self.options.group_id,
             session_timeout_ms=self.options.session_timeout_ms,
@@ -102,7 +110,7 @@ class Member:
             group_instance_id=self.options.group_instance_id,
             protocol_type=PROTOCOL_TYPE,
             protocols=[
-                JoinGroupRequestProtocol(name=assignor.name, metadata=metadata)
+                JoinGroupRequestProtocol(name=assignor.name, metadata=subscription_for(assignor))
                 for assignor in assignors
             ],
             reason=reason[:_REASON_LENGTH_MAX],

@@ -4,20 +4,28 @@ from collections.abc import Iterable
 
 from pyclient.consumer.group.assignors.assignor import (
     AbstractPartitionAssignor,
-    MemberSubscription,
     PartitionRacks,
+    RebalanceProtocol,
+)
+from pyclient.consumer.group.assignors.kafka_python import (
+    KafkaPythonAssignor,
+    is_kafka_python_assignor,
 )
 from pyclient.consumer.group.assignors.range import RangePartitionAssignor
 from pyclient.consumer.group.assignors.roundrobin import RoundRobinPartitionAssignor
+from pyclient.consumer.group.consumer_protocol import Assignment, MemberSubscription
 from pyclient.errors import KafkaConfigurationError
 
 __all__ = [
     "AbstractPartitionAssignor",
+    "Assignment",
     "MemberSubscription",
     "PartitionRacks",
     "RangePartitionAssignor",
+    "RebalanceProtocol",
     "RoundRobinPartitionAssignor",
     "configured_assignors",
+    "rebalance_protocol",
 ]
 
 _KEY = "partition.assignment.strategy"
@@ -34,10 +42,11 @@ def configured_assignors(configured: Iterable[object]) -> list[AbstractPartition
     """The assignors of `partition.assignment.strategy`, in order of preference.
 
     Each is given as an assignor, a class of one, or a name: Kafka's short one, or that of the
-    Java class.
+    Java class. kafka-python's assignors are taken, too.
 
     Raises:
-        KafkaConfigurationError: none is given, one is unknown, or two have the same name.
+        KafkaConfigurationError: none is given, one is unknown, two have the same name, or no
+            rebalance protocol is supported by all.
     """
     assignors = [_assignor(value) for value in configured]
     if not assignors:
@@ -48,20 +57,44 @@ def configured_assignors(configured: Iterable[object]) -> list[AbstractPartition
             raise KafkaConfigurationError(
                 f"{_KEY} names the assignor {name!r} twice", key=_KEY, value=configured
             )
+    rebalance_protocol(assignors)
     return assignors
 
 
+def rebalance_protocol(assignors: Iterable[AbstractPartitionAssignor]) -> RebalanceProtocol:
+    """The strongest protocol that all the assignors support: what the member rebalances by.
+
+    The coordinator may choose any of the assignors, and a member has to know before it joins
+    whether to give up its partitions.
+
+    Raises:
+        KafkaConfigurationError: they have none in common.
+    """
+    supported = {assignor.name: set(assignor.supported_protocols()) for assignor in assignors}
+    common = set(RebalanceProtocol).intersection(*supported.values())
+    if not common:
+        raise KafkaConfigurationError(
+            f"{_KEY}: the assignors {', '.join(supported)} support no common rebalance protocol; "
+            "configure only eager or only cooperative ones",
+            key=_KEY,
+            value=list(supported),
+        )
+    return max(common)
+
+
 def _assignor(value: object) -> AbstractPartitionAssignor:
+    if isinstance(value, str):
+        value = _BY_NAME.get(value, value)
     if isinstance(value, AbstractPartitionAssignor):
         return value
     if isinstance(value, type) and issubclass(value, AbstractPartitionAssignor):
         return value()
-    if isinstance(value, str) and value in _BY_NAME:
-        return _BY_NAME[value]()
+    if is_kafka_python_assignor(value):
+        return KafkaPythonAssignor(value)
     known = ", ".join(name for name in _BY_NAME if "." not in name)
     raise KafkaConfigurationError(
         f"{_KEY}: {value!r} is not an assignor; there are {known}, "
-        "and subclasses of AbstractPartitionAssignor",
+        "subclasses of AbstractPartitionAssignor, and kafka-python's assignors",
         key=_KEY,
         value=value,
     )

@@ -6,15 +6,15 @@ replicas are not on every rack, members first take partitions that have a replic
 rack (KIP-881); balance and co-partitioning go before racks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from pyclient.consumer.group.assignors.assignor import (
     AbstractPartitionAssignor,
-    MemberSubscription,
     PartitionRacks,
-    in_assignment_order,
+    subscribers_by_topic,
 )
-from pyclient.types import TopicPartition
+from pyclient.consumer.group.consumer_protocol import Assignment, MemberSubscription
 
 
 class RangePartitionAssignor(AbstractPartitionAssignor):
@@ -26,27 +26,21 @@ class RangePartitionAssignor(AbstractPartitionAssignor):
         self,
         topics: Mapping[str, Sequence[PartitionRacks]],
         members: Mapping[str, MemberSubscription],
-    ) -> dict[str, list[TopicPartition]]:
+    ) -> dict[str, Assignment]:
         """Cut every topic; the result is in order of topic name and number."""
-        ordered = in_assignment_order(members)
-        shares = [
-            _TopicShares(
-                racks, {m: members[m].rack_id for m in ordered if topic in members[m].topics}
-            )
-            for topic, racks in sorted(topics.items())
-        ]
-        if any(topic.rack_aware for topic in shares):
-            _assign_within_racks(shares)
-        for topic in shares:
-            topic.deal(lambda _member, _partition: True)
-        return {
-            member_id: [
-                TopicPartition(name, partition)
-                for name, topic in zip(sorted(topics), shares, strict=True)
-                for partition in sorted(topic.assigned.get(member_id, ()))
-            ]
-            for member_id in members
+        shares = {
+            topic: _TopicShares(topics[topic], {m: members[m].rack_id for m in readers})
+            for topic, readers in subscribers_by_topic(topics, members).items()
         }
+        if any(topic.rack_aware for topic in shares.values()):
+            _assign_within_racks(list(shares.values()))
+        assigned: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in members}
+        for name, topic in shares.items():
+            topic.deal()
+            for member_id, numbers in topic.assigned.items():
+                if numbers:
+                    assigned[member_id][name] = sorted(numbers)
+        return {member_id: Assignment(partitions) for member_id, partitions in assigned.items()}
 
 
 class _TopicShares:
@@ -83,16 +77,23 @@ class _TopicShares:
         for partition in partitions:
             mine.append(partition)
             del self._unassigned[partition]
-        if len(mine) > self._quota:
+        if partitions and len(mine) > self._quota:
             self._extras -= 1
 
-    def deal(self, allowed: Callable[[str, int], bool]) -> None:
-        """Let each reader in turn take the first partitions that it may have, up to its room."""
+    def deal(self) -> None:
+        """Let each reader in turn take the first partitions left, up to its room."""
+        left = list(self._unassigned)
+        start = 0
         for member_id in self.assigned:
-            fitting = [p for p in self._unassigned if allowed(member_id, p)]
-            taken = fitting[: max(0, self.room(member_id))]
-            if taken:
-                self.give(member_id, taken)
+            taken = left[start : start + max(0, self.room(member_id))]
+            start += len(taken)
+            self.give(member_id, taken)
+
+    def deal_within_racks(self) -> None:
+        """Let each reader in turn take the first partitions on its rack, up to its room."""
+        for member_id in self.assigned:
+            fitting = (p for p in self._unassigned if self.same_rack(member_id, p))
+            self.give(member_id, list(islice(fitting, max(0, self.room(member_id)))))
 
 
 def _assign_within_racks(shares: Sequence[_TopicShares]) -> None:
@@ -104,7 +105,7 @@ def _assign_within_racks(shares: Sequence[_TopicShares]) -> None:
         if len(together) > 1:
             _assign_together(together)
         elif together[0].rack_aware:
-            together[0].deal(together[0].same_rack)
+            together[0].deal_within_racks()
 
 
 def _assign_together(topics: Sequence[_TopicShares]) -> None:

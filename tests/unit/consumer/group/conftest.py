@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyclient.consumer.group.assignors import MemberSubscription, configured_assignors
+from pyclient.consumer.group.assignors import Assignment, MemberSubscription, configured_assignors
 from pyclient.consumer.group.classic import ClassicMembership
 from pyclient.consumer.group.consumer_protocol import encode_assignment, encode_subscription
 from pyclient.consumer.group.coordinator import CoordinatorFinder
@@ -22,7 +22,6 @@ from pyclient.protocol.messages.join_group import (
     JoinGroupResponseMember,
 )
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from pyclient.types import TopicPartition
 from tests.support.consumer_parts import FakeCluster, new_backoff, new_inbox
 
 COORDINATOR = coordinator_connection(1)
@@ -159,8 +158,7 @@ def joined(*, leader="other", generation=1, members=(), protocol="range", **opti
 
 
 def synced(*numbers, topic="orders"):
-    partitions = [TopicPartition(topic, number) for number in numbers]
-    return SyncGroupResponse(assignment=encode_assignment(partitions))
+    return SyncGroupResponse(assignment=encode_assignment(Assignment({topic: numbers})))
 
 
 @pytest.fixture

@@ -29,6 +29,10 @@ def assigned(world):
 # --- joining -----------------------------------------------------------------------------------
 
 
+def handed_out(one):
+    return decode_assignment(one.assignment).topic_partitions()
+
+
 def test_a_consumer_joins_by_its_first_poll(world):
     assert world.poll() == []
     world.call_poll()
@@ -74,7 +78,9 @@ def test_the_leader_assigns_to_all_members(world):
     world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
     sync = world.sent(SyncGroupRequest)
     shares = {
-        one.member_id: [number for _, number in decode_assignment(one.assignment)]
+        one.member_id: [
+            number for _, number in decode_assignment(one.assignment).topic_partitions()
+        ]
         for one in sync.request.assignments
     }
     assert shares == {"me": [0, 1], "you": [2]}
@@ -88,7 +94,10 @@ def test_the_leader_waits_for_metadata_of_topics_that_only_others_read(world):
     assert world.cluster.topics == {"orders", "bills"}
     world.cluster.describe({"orders": [1, 1, 1], "bills": [1]})
     sync = world.sent(SyncGroupRequest)
-    assert [len(decode_assignment(one.assignment)) for one in sync.request.assignments] == [3, 1]
+    assert [
+        len(decode_assignment(one.assignment).topic_partitions())
+        for one in sync.request.assignments
+    ] == [3, 1]
 
 
 def test_the_leader_assigns_without_a_topic_that_does_not_exist(world):
@@ -98,7 +107,10 @@ def test_the_leader_assigns_without_a_topic_that_does_not_exist(world):
     assert world.poll() == []
     world.cluster.describe({"orders": [1, 1, 1]})
     sync = world.sent(SyncGroupRequest)
-    assert [len(decode_assignment(one.assignment)) for one in sync.request.assignments] == [3, 0]
+    assert [
+        len(decode_assignment(one.assignment).topic_partitions())
+        for one in sync.request.assignments
+    ] == [3, 0]
 
 
 def test_a_leader_that_is_back_within_its_session_assigns_nothing():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyclient.consumer.group.assignors import MemberSubscription
+from pyclient.consumer.group.assignors import Assignment, MemberSubscription
 from pyclient.consumer.group.consumer_protocol import (
     decode_assignment,
     decode_subscription,
@@ -11,9 +11,8 @@ from pyclient.consumer.group.consumer_protocol import (
 )
 from pyclient.errors import ProtocolError
 from pyclient.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from pyclient.types import TopicPartition
 
-OWNED = (TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0))
+OWNED = {"a": (0, 1), "b": (0,)}
 
 
 def test_a_subscription_survives_the_way():
@@ -29,7 +28,9 @@ def test_a_subscription_survives_the_way():
 
 
 def test_an_assignment_survives_the_way():
-    assert decode_assignment(encode_assignment(OWNED)) == list(OWNED)
+    told = Assignment(OWNED, b"u")
+    assert decode_assignment(encode_assignment(told)) == told
+    assert told.topic_partitions() == [("a", 0), ("a", 1), ("b", 0)]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
@@ -46,7 +47,7 @@ def test_what_a_newer_member_adds_is_not_looked_at():
 
 
 def test_a_member_that_the_leader_left_out_has_nothing():
-    assert decode_assignment(b"") == []
+    assert decode_assignment(b"") == Assignment()
 
 
 @pytest.mark.parametrize("data", [b"\0", b"\xff\xff", b"\0\3\0\0\0\7"])
@@ -58,5 +59,5 @@ def test_what_is_no_message_is_an_error(data):
 def test_kafka_python_reads_what_we_write():
     from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment as Theirs
 
-    theirs = Theirs.decode(encode_assignment(OWNED))
-    assert sorted(theirs.partitions()) == sorted(tuple(one) for one in OWNED)
+    theirs = Theirs.decode(encode_assignment(Assignment(OWNED)))
+    assert sorted(theirs.partitions()) == [("a", 0), ("a", 1), ("b", 0)]
