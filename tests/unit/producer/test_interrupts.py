@@ -14,8 +14,8 @@ from pyclient.producer import (
     partition_queue,
     ready_partitions,
 )
-from pyclient.producer import record_appends as appends
 from pyclient.producer.producer_batch import ProducerBatch
+from pyclient.producer.record_accumulator import RecordAccumulator
 from tests.support.sender_world import SenderWorld
 
 GZIP = 1
@@ -23,11 +23,11 @@ VALUE = b"x" * 100  # two fit into a buffer of 300
 
 # Every line that may run under a lock while a caller starts, grows and seals batches.
 INTERRUPTED = (
-    appends.RecordAppends._append_to_new,
-    appends.RecordAppends._try_append,
-    appends.RecordAppends._new_batch,
-    appends.RecordAppends._begin,
-    appends.RecordAppends._add,
+    RecordAccumulator._append_to_new,
+    RecordAccumulator._try_append,
+    RecordAccumulator._new_batch,
+    RecordAccumulator._begin,
+    RecordAccumulator._add,
     partition_queue.PartitionQueue.push,
     partition_queue.PartitionQueue.grown,
     partition_queue.PartitionQueue.seal,
@@ -43,10 +43,10 @@ INTERRUPTED = (
     PureBuilder.extend,
 )
 WHERE_BATCHES_ARE_COMPRESSED = (
-    appends.RecordAppends._append_to_new,
-    appends.RecordAppends._try_append,
-    appends.RecordAppends._compress,
-    appends.RecordAppends._end_compressing,
+    RecordAccumulator._append_to_new,
+    RecordAccumulator._try_append,
+    RecordAccumulator._compress,
+    RecordAccumulator._end_compressing,
     ProducerBatch.begin_compressing,
     ProducerBatch.compress,
     buffer_pool.BufferPool.exchange,
