@@ -27,8 +27,8 @@ from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.metrics import COORDINATOR_GROUP, ConsumerMetrics
 from pyclient.consumer.offsets.commit import CommitManager, Offsets
+from pyclient.consumer.offsets.committed import CommittedOffsetManager, CommittedOffsets
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
-from pyclient.consumer.offsets.lookup import CommittedOffsetManager, CommittedOffsets
 from pyclient.consumer.offsets.reset import OffsetResetManager
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.pending import Pending, PendingOffsets

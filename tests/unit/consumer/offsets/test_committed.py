@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.offsets.lookup import CommittedOffsetManager
+from pyclient.consumer.offsets.committed import CommittedOffsetManager
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import (
