@@ -13,16 +13,24 @@ from pyclient.consumer.arguments import (
     check_partitions,
     checked_offset,
     checked_record_count,
+    checked_times,
     checked_topics,
 )
+from pyclient.consumer.core import ConsumerCore
+from pyclient.consumer.offsets.list_offsets import EARLIEST, LATEST
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.poll_loop import PollLoop
-from pyclient.consumer.queries import ClusterQueries
 from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
 from pyclient.consumer.use_guard import UseGuard
 from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from pyclient.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pyclient.timers import Deadline
-from pyclient.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from pyclient.types import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 _client_ids = itertools.count(1)
 
 
-class KafkaConsumer(ClusterQueries):
+class KafkaConsumer:
     """Reads records from a Kafka cluster, alone or as a member of a group. For one thread.
 
         consumer = KafkaConsumer(
@@ -68,10 +76,12 @@ class KafkaConsumer(ClusterQueries):
         self.config = config = consumer_config.parse(configs)
         names = checked_topics(topics)
         client_id = config["client.id"] or f"pyclient-consumer-{next(_client_ids)}"
-        super().__init__(
-            PollLoop(config, client_id, environment), UseGuard(), config["default.api.timeout.ms"]
-        )
+        self._core = ConsumerCore(config, client_id, environment)
+        self._loop = PollLoop(self._core)
+        self._engine = self._core.engine
         self._subscription = self._core.subscription
+        self._in_use = UseGuard()
+        self._api_timeout_ms: float = config["default.api.timeout.ms"]
         self._iteration_timeout_ms: float = config["consumer.timeout.ms"]
         self._core.start()
         if names:
@@ -109,7 +119,7 @@ class KafkaConsumer(ClusterQueries):
                 self._subscription.subscribe_topics(names, listener)
             else:
                 self._subscription.subscribe_pattern(re.compile(pattern), listener)
-            self._core.subscribed()
+            self._core.requests.subscription_changed()
 
     def subscription(self) -> set[str] | None:
         """The topics subscribed to, or those that match the pattern; None without either."""
@@ -129,10 +139,11 @@ class KafkaConsumer(ClusterQueries):
             if not partitions:
                 self.unsubscribe()
                 return
-            self._loop.auto_commit_now()
+            self._loop.iterator.settle()
+            self._core.auto_commit.commit_now()
             self._subscription.assign_from_user(list(partitions))
             self._loop.iterator.prune()
-            self._core.assigned()
+            self._core.requests.assignment_changed()
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read now."""
@@ -278,7 +289,7 @@ class KafkaConsumer(ClusterQueries):
                 self._core.inbox.raise_error()
                 return self._subscription.position(partition) is not None
 
-            self._loop.wait_until(is_known, self._deadline(timeout_ms))
+            self._core.wait.until(is_known, self._deadline(timeout_ms))
             found = self._subscription.position(partition)
             if found is None:
                 raise KafkaTimeoutError(f"the position in {partition} was not found in time")
@@ -306,7 +317,7 @@ class KafkaConsumer(ClusterQueries):
             IllegalStateError: there is no `group_id`.
         """
         with self._in_use:
-            self._loop.commit(self._offsets(offsets), timeout_ms)
+            self._core.commits.commit(self._offsets(offsets), timeout_ms)
 
     def commit_async(
         self,
@@ -321,7 +332,7 @@ class KafkaConsumer(ClusterQueries):
             callback: called as callback(offsets, None or the error), in a later poll.
         """
         with self._in_use:
-            return self._loop.commit_async(self._offsets(offsets), callback)
+            return self._core.commits.commit_async(self._offsets(offsets), callback)
 
     def committed(
         self,
@@ -339,13 +350,86 @@ class KafkaConsumer(ClusterQueries):
         with self._in_use:
             check_partitions([partition])
             timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
-            pending = self._core.committed([partition], timeout_ms)
-            found = self._loop.result_of(pending, timeout_ms, "committed()").get(partition)
+            pending = self._core.requests.committed([partition], timeout_ms)
+            found = self._core.wait.result(pending, timeout_ms, "committed()").get(partition)
             return found if found is None or metadata else found.offset
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """A snapshot of the membership, for a producer's transactions."""
-        return self._core.group_metadata()
+        return self._core.membership.metadata()
+
+    # --- offsets, topics and figures ---------------------------------------------------------
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition.
+
+        Raises:
+            KafkaTimeoutError: it was not found in time, the partition may not exist.
+        """
+        found = self._list_offsets(dict.fromkeys(partitions, EARLIEST), timeout_ms)
+        return {partition: one.offset for partition, one in found.items() if one is not None}
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset behind the last record of each partition. Raises as `beginning_offsets`."""
+        found = self._list_offsets(dict.fromkeys(partitions, LATEST), timeout_ms)
+        return {partition: one.offset for partition, one in found.items() if one is not None}
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record of each partition from a time on (ms since 1970); None if none is.
+
+        Raises:
+            ValueError: a time is negative.
+            KafkaTimeoutError: it was not found in time, the partition may not exist.
+        """
+        return self._list_offsets(checked_times(timestamps), timeout_ms)
+
+    def _list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        with self._in_use:
+            self._engine.check_usable("looking up offsets")
+            check_partitions(timestamps)
+            if not timestamps:
+                return {}
+            timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
+            pending = self._core.requests.list_offsets(timestamps, timeout_ms)
+            return self._core.wait.result(pending, timeout_ms, "the lookup of offsets")
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        """The partitions of a topic; empty if there is no such topic."""
+        known = self._engine.metadata.snapshot.partitions_for_topic(topic)
+        return set(self._all_topics().get(topic, ()) if known is None else known)
+
+    def topics(self) -> set[str]:
+        """All topics that this user may see, without Kafka's own."""
+        return set(self._all_topics(internal=False))
+
+    def _all_topics(self, internal: bool = True) -> dict[str, list[int]]:
+        with self._in_use:
+            self._engine.check_usable("looking up topics")
+            request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+            pending = self._core.requests.send_to_any(request, self._api_timeout_ms)
+            response = self._core.wait.result(pending, self._api_timeout_ms, "a list of topics")
+            assert isinstance(response, MetadataResponse)
+            return {
+                topic.name: [partition.partition_index for partition in topic.partitions]
+                for topic in response.topics
+                if topic.name and not topic.error_code and (internal or not topic.is_internal)
+            }
+
+    def bootstrap_connected(self) -> bool:
+        """Whether a broker has answered."""
+        return self._engine.metadata.snapshot.version > 0
+
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Figures by Kafka's groups and names."""
+        return self._core.metrics.snapshot(self._subscription)
 
     # --- the end -----------------------------------------------------------------------------
 

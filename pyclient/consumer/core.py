@@ -1,15 +1,16 @@
-"""The consumer without its face: the cores on an engine, and the way across the threads.
+"""Wires the consumer's parts, and owns their lifecycle.
 
-`KafkaConsumer` is one face: it checks arguments, waits and returns records. Here the parts are
-put together from the configuration; the methods are for the caller's thread.
+`KafkaConsumer` checks arguments and `PollLoop` runs the polls; both use the parts made here. The
+caller's thread makes, starts and closes a core; its managers run on the I/O thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pyclient.consumer.caller_requests import CallerRequests
+from pyclient.consumer.caller_wait import CallerWait
 from pyclient.consumer.fetch.buffer import FetchBuffer
 from pyclient.consumer.fetch.collector import FetchCollector
 from pyclient.consumer.fetch.request_manager import (
@@ -25,28 +26,30 @@ from pyclient.consumer.group.member import GroupOptions
 from pyclient.consumer.group.membership import GroupMembership, RebalanceStep
 from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.inbox import Inbox
-from pyclient.consumer.metrics import COORDINATOR_GROUP, ConsumerMetrics
-from pyclient.consumer.offsets.commit import CommitManager, Offsets
-from pyclient.consumer.offsets.committed import CommittedOffsetManager, CommittedOffsets
+from pyclient.consumer.iteration import RecordIterator
+from pyclient.consumer.metrics import ConsumerMetrics
+from pyclient.consumer.offsets.auto_commit import AutoCommit
+from pyclient.consumer.offsets.commit import CommitManager
+from pyclient.consumer.offsets.commit_calls import CommitCalls
+from pyclient.consumer.offsets.committed import CommittedOffsetManager
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
 from pyclient.consumer.offsets.reset import OffsetResetManager
 from pyclient.consumer.partition_state import OffsetReset
-from pyclient.consumer.pending import Pending, PendingOffsets
 from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
-from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.net.engine import Engine
-from pyclient.net.request_manager import UnsentRequest, coordinator_connection
-from pyclient.protocol.schema import Message
+from pyclient.net.request_manager import coordinator_connection
 from pyclient.serialization import deserializer
 from pyclient.timers import ExponentialBackoff
-from pyclient.types import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from pyclient.config.definition import Config
     from pyclient.net.environment import Environment
+
+END_MS: Final = 1_000
+"""How long the I/O thread may take to end, once it is told to."""
 
 _RESETS: Final = {
     "earliest": OffsetReset.EARLIEST,
@@ -60,20 +63,17 @@ class ConsumerCore:
     """One consumer's parts.
 
     Attributes:
-        group_id: None for a consumer without a group.
-        subscription, inbox, collector, poll_timer, metrics: what the caller's thread shares
-            with the I/O thread, or has to itself.
+        config, engine: the options; the I/O thread and its connections.
+        subscription, inbox, metrics, poll_timer: shared by both threads.
+        collector, iterator, rebalancer: used by the caller's thread alone.
+        wait, requests, commits, auto_commit: how the caller's thread waits, asks the I/O thread
+            for something, and commits.
+        membership: in the group, or alone. The I/O thread's; others may ask `has_left` and
+            `metadata`.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        client_id: str,
-        environment: Environment | None,
-        before_revocation: Callable[[], None],
-    ) -> None:
+    def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
         self.config = config
-        self.group_id: str | None = config["group.id"]
         self.engine = engine = Engine(
             config,
             client_id=client_id,
@@ -84,9 +84,9 @@ class ConsumerCore:
         self.subscription = SubscriptionState(_RESETS[config["auto.offset.reset"]])
         self.inbox = Inbox(engine.waiter, engine.submit)
         self.poll_timer = PollTimer(config["max.poll.interval.ms"])
-        self.rebalancer = Rebalancer(self.subscription, before_revocation, self._report_step)
-        self._interest = TopicInterest(
-            self.subscription, engine.metadata, self.inbox, config["exclude.internal.topics"]
+        self.iterator = RecordIterator(self.subscription)
+        self.rebalancer = Rebalancer(
+            self.subscription, self._commit_before_revocation, self._report_step
         )
         self._buffer = FetchBuffer(config["fetch.buffer.bytes"], self.inbox.ring)
         self.collector = FetchCollector(
@@ -97,6 +97,9 @@ class ConsumerCore:
             deserializer(config["key.deserializer"]),
             deserializer(config["value.deserializer"]),
         )
+        self._interest = TopicInterest(
+            self.subscription, engine.metadata, self.inbox, config["exclude.internal.topics"]
+        )
         self._fetches = self._fetch_manager()
         self._list_offsets = ListOffsetsManager(
             engine.metadata,
@@ -105,25 +108,36 @@ class ConsumerCore:
             _ISOLATION_LEVELS[config["isolation.level"]],
             config["request.timeout.ms"],
         )
-        self._resets = OffsetResetManager(
-            self.subscription, self._list_offsets, self.inbox, self.group_id is not None
-        )
-        self._membership: GroupMembership
-        self._commits: CommitManager | None = None
-        self._committed: CommittedOffsetManager | None = None
-        self._classic: ClassicMembership | None = None
-        # Polled in this order on every turn: who wants something before who brings it.
-        if self.group_id is None:
-            self._membership = SoloMembership(
-                self.subscription, engine.metadata, self._interest, self.inbox, self.rebalancer.run
-            )
-            engine.add_manager(self._membership)
+        self.membership: GroupMembership
+        self.wait = CallerWait(engine, self.inbox)
+        # Requesters are polled before the managers that serve them.
+        group_id: str | None = config["group.id"]
+        if group_id is None:
+            self.requests = self._work_alone()
         else:
-            self._join_group(self.group_id)
-        engine.add_manager(self._resets)
+            self.requests = self._work_in_group(group_id)
+        engine.add_manager(
+            OffsetResetManager(
+                self.subscription, self._list_offsets, self.inbox, group_id is not None
+            )
+        )
         engine.add_manager(self._list_offsets)
         engine.add_manager(self._fetches)
         engine.metadata.add_listener(self._on_metadata)
+        self.commits = CommitCalls(
+            self.requests,
+            self.wait,
+            config["default.api.timeout.ms"],
+            config["default.offset.commit.callback"],
+        )
+        self.auto_commit = AutoCommit(
+            config["enable.auto.commit"],
+            config["auto.commit.interval.ms"],
+            config["retry.backoff.ms"],
+            engine.clock,
+            self.subscription.positions,
+            self.commits,
+        )
 
     def _backoff(self) -> ExponentialBackoff:
         return ExponentialBackoff(
@@ -152,7 +166,18 @@ class ConsumerCore:
             self.metrics,
         )
 
-    def _join_group(self, group_id: str) -> None:
+    def _work_alone(self) -> CallerRequests:
+        self.membership = SoloMembership(
+            self.subscription,
+            self.engine.metadata,
+            self._interest,
+            self.inbox,
+            self.rebalancer.run,
+        )
+        self.engine.add_manager(self.membership)
+        return self._requests(None, None)
+
+    def _work_in_group(self, group_id: str) -> CallerRequests:
         config, engine = self.config, self.engine
         coordinator = CoordinatorFinder(group_id, engine.network, self._backoff(), self.inbox)
         options = GroupOptions(
@@ -163,7 +188,7 @@ class ConsumerCore:
             config["max.poll.interval.ms"],
             config["request.timeout.ms"],
         )
-        self._membership = self._classic = ClassicMembership(
+        self.membership = membership = ClassicMembership(
             options,
             configured_assignors(config["partition.assignment.strategy"]),
             self.subscription,
@@ -175,39 +200,57 @@ class ConsumerCore:
             self.inbox,
             self.rebalancer.run,
         )
-        self._commits = CommitManager(
+        commits = CommitManager(
             group_id,
             coordinator,
             engine.metadata,
             self._backoff(),
-            self._membership.committer,
-            self._membership.on_commit_error,
+            membership.committer,
+            membership.on_commit_error,
         )
-        self._committed = CommittedOffsetManager(
+        committed = CommittedOffsetManager(
             group_id, coordinator, self.subscription, self._backoff(), self.inbox
         )
-        engine.add_manager(self._membership)
-        engine.add_manager(self._commits)
-        engine.add_manager(self._committed)
-        engine.add_manager(coordinator)
+        for manager in (membership, commits, committed, coordinator):
+            engine.add_manager(manager)
+        self.metrics.watch_group(membership, commits)
+        return self._requests(commits, committed)
 
-    # --- on the I/O thread -------------------------------------------------------------------
+    def _requests(
+        self, commits: CommitManager | None, committed: CommittedOffsetManager | None
+    ) -> CallerRequests:
+        return CallerRequests(
+            self.engine,
+            self.inbox,
+            self.membership,
+            self._interest,
+            self._fetches,
+            self._list_offsets,
+            commits,
+            committed,
+        )
+
+    # --- the I/O thread ----------------------------------------------------------------------
 
     def _on_metadata(self, snapshot: ClusterMetadata) -> None:
         self._interest.on_metadata(snapshot)
-        self._membership.on_metadata(snapshot)
+        self.membership.on_metadata(snapshot)
 
     def _connection_for_lookups(self, node: int) -> int:
-        """Not behind a fetch, which may wait for data: then by the second connection."""
+        """The second connection while a fetch waits for data on the first."""
         return coordinator_connection(node) if self._fetches.is_fetching(node) else node
 
-    # --- from the caller's thread ------------------------------------------------------------
+    # --- the caller's thread -----------------------------------------------------------------
+
+    def _commit_before_revocation(self) -> None:
+        self.iterator.settle()
+        self.auto_commit.commit_and_wait()
 
     def _report_step(self, step: RebalanceStep) -> None:
-        self.engine.submit(partial(self._membership.on_step_done, step))
+        self.engine.submit(partial(self.membership.on_step_done, step))
 
     def start(self) -> None:
-        """Begin; wait for a first broker, unless the configuration says not to.
+        """Start the I/O thread; wait for a first broker, unless `api.version` is given.
 
         Raises:
             NoBrokersAvailable: no broker answered in time.
@@ -217,122 +260,9 @@ class ConsumerCore:
             try:
                 self.engine.bootstrap(self.config["bootstrap.timeout.ms"])
             except BaseException:
-                self.engine.close(1000)  # nothing is under way but attempts to connect
+                self.close(0)  # only attempts to connect are under way
                 raise
 
-    def subscribed(self) -> None:
-        """The program subscribed to topics or a pattern."""
-        self.engine.submit(self._membership.on_subscription)
-
-    def assigned(self) -> None:
-        """The program assigned partitions itself, or unsubscribed from all."""
-        self.engine.submit(self._interest.refresh)
-
-    def leave(self, reason: str, timeout_ms: float) -> None:
-        """Leave the group; `has_left` tells when it knows."""
-        self.engine.call(partial(self._membership.leave, reason), timeout_ms)
-
-    def has_left(self) -> bool:
-        """Whether the group was told, or could not be."""
-        return self._membership.has_left()
-
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """A snapshot of the membership."""
-        return self._membership.metadata()
-
-    def commit(
-        self,
-        offsets: Offsets,
-        timeout_ms: float,
-        is_retried: bool,
-        then: Callable[[KafkaError | None], object] | None = None,
-    ) -> Pending[None]:
-        """Commit offsets to the group; `then` runs in a later poll.
-
-        Raises:
-            IllegalStateError: there is no group.
-        """
-        if self._commits is None:
-            raise self._no_group()
-        pending: Pending[None] = Pending(self.inbox.ring)
-
-        def on_done(error: KafkaError | None) -> None:
-            pending.complete(error)
-            if then is not None:
-                self.inbox.post(partial(then, error))
-
-        expires_at_ms = self.engine.clock.monotonic_ms() + timeout_ms
-        self.engine.submit(
-            partial(self._commits.commit, offsets, on_done, expires_at_ms, is_retried)
-        )
-        return pending
-
-    def committed(
-        self, partitions: Collection[TopicPartition], timeout_ms: float
-    ) -> Pending[CommittedOffsets]:
-        """Look up what the group committed.
-
-        Raises:
-            IllegalStateError: there is no group.
-        """
-        if self._committed is None:
-            raise self._no_group()
-        pending: Pending[CommittedOffsets] = Pending(self.inbox.ring)
-        expires_at_ms = self.engine.clock.monotonic_ms() + timeout_ms
-        self.engine.submit(
-            partial(self._committed.lookup, partitions, pending.complete, expires_at_ms)
-        )
-        return pending
-
-    def list_offsets(
-        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float
-    ) -> PendingOffsets:
-        """Look up offsets by time."""
-        pending = PendingOffsets(timestamps, self.inbox.ring)
-        expires_at_ms = self.engine.clock.monotonic_ms() + timeout_ms
-
-        def look_up() -> None:
-            for partition, timestamp in timestamps.items():
-                on_found = partial(pending.add, partition)
-                self._list_offsets.lookup(partition, timestamp, on_found, expires_at_ms)
-
-        self.engine.submit(look_up)
-        return pending
-
-    def ask_any(self, request: Message, timeout_ms: float) -> Pending[Message]:
-        """Ask what every broker knows, and not behind a fetch that waits for data."""
-        pending: Pending[Message] = Pending(self.inbox.ring)
-        engine = self.engine
-
-        def send() -> None:
-            nodes = list(engine.metadata.snapshot.brokers)
-            busy = bool(nodes) and all(self._fetches.is_fetching(node) for node in nodes)
-            node = coordinator_connection(engine.entropy.choice(nodes)) if busy else None
-            unsent = UnsentRequest(request, node, lambda o, _: pending.complete(o), timeout_ms)
-            engine.network.send(unsent, engine.clock.monotonic_ms())
-
-        engine.submit(send)
-        return pending
-
-    def figures(self) -> dict[str, dict[str, float]]:
-        """All metrics, by group and name."""
-        figures = self.metrics.snapshot(
-            max(self.subscription.lags().values(), default=float("nan"))
-        )
-        figures[COORDINATOR_GROUP] = {"assigned-partitions": len(self.subscription.assigned())}
-        if self._classic is not None and self._commits is not None:
-            heartbeat = self._classic.heartbeat
-            now_ms = self.engine.clock.monotonic_ms()
-            received_at_ms = heartbeat.received_at_ms
-            figures[COORDINATOR_GROUP] |= {
-                "commit-total": self._commits.commit_total,
-                "heartbeat-total": heartbeat.sent_total,
-                "last-heartbeat-seconds-ago": (
-                    -1.0 if received_at_ms is None else (now_ms - received_at_ms) / 1000
-                ),
-                "rebalance-total": self._classic.rebalance_total,
-            }
-        return figures
-
-    def _no_group(self) -> KafkaError:
-        return IllegalStateError("offsets are committed to a group: give the consumer a group_id")
+    def close(self, timeout_ms: float) -> None:
+        """End the I/O thread, which gets at least `END_MS` for it."""
+        self.engine.close(max(timeout_ms, END_MS))

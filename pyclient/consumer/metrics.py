@@ -4,10 +4,17 @@ Two sets of totals, because two threads count: what the program gets, on the cal
 what is fetched, on the I/O thread. Never per record.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from pyclient.clock import Clock
 from pyclient.metrics import WindowedTotals
+
+if TYPE_CHECKING:
+    from pyclient.consumer.group.classic import ClassicMembership
+    from pyclient.consumer.offsets.commit import CommitManager
+    from pyclient.consumer.subscription_state import SubscriptionState
 
 FETCH_GROUP: Final = "consumer-fetch-manager-metrics"
 COORDINATOR_GROUP: Final = "consumer-coordinator-metrics"
@@ -23,6 +30,13 @@ class ConsumerMetrics:
         self._polled_at_ms = now_ms
         self._program = WindowedTotals(("records", "bytes", "polls", "poll_gap_ms"), now_ms)
         self._network = WindowedTotals(("fetches", "answers", "fetch_ms", "bytes"), now_ms)
+        self._membership: ClassicMembership | None = None
+        self._commits: CommitManager | None = None
+
+    def watch_group(self, membership: ClassicMembership, commits: CommitManager) -> None:
+        """Report the coordinator's figures of these, too. Before the engine starts."""
+        self._membership = membership
+        self._commits = commits
 
     # --- the caller's thread -----------------------------------------------------------------
 
@@ -60,9 +74,10 @@ class ConsumerMetrics:
 
     # --- any thread --------------------------------------------------------------------------
 
-    def snapshot(self, records_lag_max: float) -> dict[str, dict[str, float]]:
-        """All figures but the coordinator's, by group and name."""
+    def snapshot(self, subscription: SubscriptionState) -> dict[str, dict[str, float]]:
+        """All figures, by group and name."""
         now_ms = self._clock.monotonic_ms()
+        records_lag_max = max(subscription.lags().values(), default=float("nan"))
         program, network = self._program, self._network
         return {
             FETCH_GROUP: {
@@ -84,6 +99,24 @@ class ConsumerMetrics:
                 "time-between-poll-avg": program.average("poll_gap_ms", "polls"),
                 "time-between-poll-max": program.largest("poll_gap_ms"),
             },
+            COORDINATOR_GROUP: {
+                "assigned-partitions": len(subscription.assigned()),
+                **self._group_figures(now_ms),
+            },
+        }
+
+    def _group_figures(self, now_ms: float) -> dict[str, float]:
+        if self._membership is None or self._commits is None:
+            return {}
+        heartbeat = self._membership.heartbeat
+        received_at_ms = heartbeat.received_at_ms
+        return {
+            "commit-total": self._commits.commit_total,
+            "heartbeat-total": heartbeat.sent_total,
+            "last-heartbeat-seconds-ago": (
+                -1.0 if received_at_ms is None else (now_ms - received_at_ms) / 1000
+            ),
+            "rebalance-total": self._membership.rebalance_total,
         }
 
 

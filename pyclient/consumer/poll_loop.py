@@ -1,4 +1,4 @@
-"""What happens inside `poll`, and how the consumer's calls wait. The caller's thread only.
+"""What happens inside `poll`. The caller's thread only, but for `wakeup`.
 
 Besides returning records, a poll does what only the caller's thread may do: it runs what the I/O
 thread has posted (rebalance steps, callbacks, errors) and makes the automatic commits.
@@ -8,37 +8,22 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from pyclient.consumer.core import ConsumerCore
-from pyclient.consumer.iteration import RecordIterator
-from pyclient.consumer.offsets.commit import AutoCommitTimer
-from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError, WakeupError
+from pyclient.consumer.core import END_MS, ConsumerCore
+from pyclient.errors import IllegalStateError
 from pyclient.records.columns import ColumnsBuilder
 from pyclient.timers import Deadline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pyclient.config.definition import Config
     from pyclient.consumer.fetch.collector import CollectedRecords
-    from pyclient.consumer.offsets.commit import Offsets
-    from pyclient.consumer.pending import Pending
     from pyclient.consumer.use_guard import UseGuard
-    from pyclient.net.environment import Environment
     from pyclient.records.record import ConsumerRecord
 
 log = logging.getLogger(__name__)
-
-Value = TypeVar("Value")
-
-_GRACE_MS: Final = 100
-"""How much longer than its deadline a call waits for the core's own word on what went wrong."""
-_END_MS: Final = 1_000
-"""How long the I/O thread may take to end, once it is told to."""
 
 
 class PollLoop:
@@ -50,27 +35,18 @@ class PollLoop:
         is_closed: whether `close` was called.
     """
 
-    def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
-        self.core = ConsumerCore(config, client_id, environment, self._commit_before_revocation)
-        self.iterator = RecordIterator(self.core.subscription)
-        self._clock = self.core.engine.clock
-        self._default_callback: Callable[[Offsets, KafkaError | None], object] | None = config[
-            "default.offset.commit.callback"
-        ]
+    def __init__(self, core: ConsumerCore) -> None:
+        config = core.config
+        self.core = core
+        self.iterator = core.iterator
+        self.is_closed = False
+        self._clock = core.engine.clock
         self._max_records: int = config["max.poll.records"]
         self._api_timeout_ms: int = config["default.api.timeout.ms"]
-        self._retry_backoff_ms: int = config["retry.backoff.ms"]
-        self._auto_commit: AutoCommitTimer | None = None
-        if config["enable.auto.commit"]:
-            self._auto_commit = AutoCommitTimer(
-                config["auto.commit.interval.ms"], self._clock.monotonic_ms()
-            )
-        # A program that waits in a poll is not late for the next: say so often enough.
+        # A program that waits inside a poll is not late for the next one: restart the timer of
+        # max.poll.interval.ms often enough.
         self._attention_ms: float = config["max.poll.interval.ms"] / 3
         self._attention_at_ms = -math.inf
-        self._is_woken = False
-        self._commits: deque[Pending[None]] = deque()  # that nobody waits for, but for `close`
-        self.is_closed = False
 
     # --- records -----------------------------------------------------------------------------
 
@@ -145,7 +121,7 @@ class PollLoop:
         """Do what is due besides records."""
         core = self.core
         core.engine.check_usable("poll()")
-        self._raise_if_woken()
+        core.wait.raise_if_woken()
         now_ms = self._clock.monotonic_ms()
         is_first = not core.poll_timer.is_running
         core.poll_timer.polled(now_ms)
@@ -154,27 +130,18 @@ class PollLoop:
         core.inbox.run()
         if core.subscription.start():
             core.engine.wake()
-        self._attention_at_ms = now_ms + self._attention_ms
-        if self._auto_commit is not None:
-            if self._auto_commit.is_due(now_ms):
-                self.commit_async(core.subscription.positions(), self._on_auto_commit)
-            self._attention_at_ms = min(self._attention_at_ms, self._auto_commit.due_at_ms)
+        auto_commit_at_ms = core.auto_commit.poll(now_ms)
+        self._attention_at_ms = min(now_ms + self._attention_ms, auto_commit_at_ms)
 
     # --- waiting -----------------------------------------------------------------------------
 
     def wakeup(self) -> None:
-        """End the present wait, or the next one, by WakeupError. Any thread."""
-        self._is_woken = True
+        """End the current wait, or the next one, with WakeupError. Any thread."""
+        self.core.wait.wakeup()
         self._attention_at_ms = -math.inf  # also between two records of an iteration
-        self.core.inbox.ring()
-
-    def _raise_if_woken(self) -> None:
-        if self._is_woken:
-            self._is_woken = False
-            raise WakeupError("wakeup() was called")
 
     def _wait(self, deadline: Deadline) -> bool:
-        """Wait for something to happen; False if the time is up."""
+        """Wait until something happens or is due; False if time runs out."""
         remaining_ms = deadline.remaining_ms()
         if remaining_ms <= 0:
             return False
@@ -182,130 +149,51 @@ class PollLoop:
         self.core.inbox.wait(min(remaining_ms, until_attention_ms))
         return True
 
-    def wait_until(
-        self, condition: Callable[[], bool], deadline: Deadline, interruptible: bool = True
-    ) -> bool:
-        """Wait for a condition that the I/O thread brings about; False if the time is up."""
-        while not condition():
-            self.core.engine.check_usable("waiting")
-            if interruptible:
-                self._raise_if_woken()
-            remaining_ms = deadline.remaining_ms()
-            if remaining_ms <= 0:
-                return False
-            self.core.inbox.wait(remaining_ms)
-        return True
-
-    def result_of(
-        self, pending: Pending[Value], timeout_ms: float, call: str, interruptible: bool = True
-    ) -> Value:
-        """Wait for a result that the I/O thread brings.
-
-        Raises:
-            KafkaTimeoutError: it did not come in time.
-            KafkaError: what came instead.
-        """
-        deadline = Deadline(self._clock, timeout_ms + _GRACE_MS)
-        if not self.wait_until(lambda: pending.is_done, deadline, interruptible):
-            raise KafkaTimeoutError(f"{call} was not answered within {timeout_ms:.0f} ms")
-        return pending.result()
-
-    # --- commits -----------------------------------------------------------------------------
-
-    def commit(self, offsets: Offsets, timeout_ms: float | None) -> None:
-        """Commit and wait for it."""
-        timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
-        self.result_of(self.core.commit(offsets, timeout_ms, True), timeout_ms, "commit()")
-
-    def commit_async(
-        self,
-        offsets: Offsets,
-        callback: Callable[[Offsets, KafkaError | None], object] | None,
-    ) -> Pending[None]:
-        """Commit; the callback runs on the caller's thread, in a later poll."""
-        callback = callback or self._default_callback
-        then = None if callback is None else partial(callback, offsets)
-        pending = self.core.commit(offsets, self._api_timeout_ms, False, then)
-        self._commits.append(pending)
-        while self._commits[0].is_done and len(self._commits) > 1:
-            self._commits.popleft()
-        return pending
-
-    def _on_auto_commit(self, offsets: Offsets, error: KafkaError | None) -> None:
-        if error is not None:
-            log.warning("the automatic commit of offsets failed: %s", error)
-            if error.retriable and self._auto_commit is not None:
-                self._auto_commit.retry_at(self._clock.monotonic_ms() + self._retry_backoff_ms)
-        if self._default_callback is not None:
-            self._default_callback(offsets, error)
-
-    def auto_commit_now(self) -> None:
-        """Partitions are about to be replaced: commit them, without waiting."""
-        self.iterator.settle()
-        if self._auto_commit is not None:
-            self.commit_async(self.core.subscription.positions(), self._on_auto_commit)
-
-    def _commit_before_revocation(self) -> None:
-        self.iterator.settle()
-        self._auto_commit_and_wait(self._api_timeout_ms)
-
-    def _auto_commit_and_wait(self, timeout_ms: float) -> None:
-        if self._auto_commit is None:
-            return
-        offsets = self.core.subscription.positions()
-        try:
-            pending = self.core.commit(offsets, timeout_ms, True)
-            self.result_of(pending, timeout_ms, "the automatic commit", interruptible=False)
-        except KafkaError as error:
-            self._on_auto_commit(offsets, error)
-        else:
-            self._on_auto_commit(offsets, None)
-
     # --- the end -----------------------------------------------------------------------------
 
     def unsubscribe(self) -> None:
-        """Give up what is read, and leave the group."""
+        """Give up all partitions, and leave the group."""
         core = self.core
         if core.subscription.has_auto_assigned_partitions():
             try:
                 core.rebalancer.revoke_all()
             finally:
-                core.leave("the consumer unsubscribed", self._api_timeout_ms)
+                core.requests.leave("the consumer unsubscribed", self._api_timeout_ms)
         else:
-            self.auto_commit_now()
+            self.iterator.settle()
+            core.auto_commit.commit_now()
         core.subscription.unsubscribe()
         self.iterator.prune()
-        core.assigned()
+        core.requests.assignment_changed()
 
     def close(self, autocommit: bool, timeout_ms: float) -> None:
         """Commit, leave the group, and end, within the time."""
         core = self.core
         self.is_closed = True
-        self._attention_at_ms = -math.inf  # an iteration ends here
+        self._attention_at_ms = -math.inf  # ends an iteration
         deadline = Deadline(self._clock, timeout_ms)
         if not autocommit:
-            self._auto_commit = None
+            core.auto_commit.is_enabled = False
         try:
             core.engine.check_usable("close()")
-            self.iterator.settle()
             self._leave(deadline)
         except IllegalStateError as error:  # a forked child, or the I/O thread has failed
             log.info("closing without leaving the group: %s", error)
         finally:
-            core.engine.close(max(deadline.remaining_ms(), _END_MS))
+            core.close(deadline.remaining_ms())
 
     def _leave(self, deadline: Deadline) -> None:
         core = self.core
         is_member = core.subscription.has_auto_assigned_partitions()
-        self._auto_commit_and_wait(deadline.remaining_ms())
-        self._auto_commit = None
+        self.iterator.settle()
+        core.auto_commit.commit_and_wait(deadline.remaining_ms())
+        core.auto_commit.is_enabled = False
         try:
             if is_member:
                 core.rebalancer.revoke_all()
         finally:
-            self.wait_until(
-                lambda: all(one.is_done for one in self._commits), deadline, interruptible=False
-            )
-            core.leave("the consumer is closing", max(deadline.remaining_ms(), _END_MS))
-            self.wait_until(core.has_left, deadline, interruptible=False)
-            core.inbox.run_actions()  # callbacks of commits; what is left of rebalances is void
+            core.wait.until(core.commits.are_done, deadline, interruptible=False)
+            core.requests.leave("the consumer is closing", max(deadline.remaining_ms(), END_MS))
+            core.wait.until(core.membership.has_left, deadline, interruptible=False)
+            # Callbacks of commits; rebalance steps that are left are cancelled.
+            core.inbox.run_actions()

@@ -1,7 +1,7 @@
-"""Commits offsets to the coordinator. The I/O thread only, but for `AutoCommitTimer`.
+"""Sends commits to the group coordinator. The I/O thread only.
 
-A commit for a program that waits is tried again until its time is up. One that nobody waits for
-is sent once: tried again, it could come after a later one and take the group back.
+A commit that the caller waits for is retried until its deadline. An asynchronous commit is sent
+once: a retry could arrive after a later commit and move the group's offset back.
 """
 
 import logging
@@ -187,27 +187,3 @@ def _commit_failed(cause: KafkaError) -> CommitFailedError:
     )
     error.__cause__ = cause
     return error
-
-
-class AutoCommitTimer:
-    """When the next automatic commit is due. The caller's thread only."""
-
-    def __init__(self, interval_ms: float, now_ms: float) -> None:
-        self._interval_ms = interval_ms
-        self._due_at_ms = now_ms + interval_ms
-
-    def is_due(self, now_ms: float) -> bool:
-        """Whether it is time; if so, the next one is an interval from now."""
-        if now_ms < self._due_at_ms:
-            return False
-        self._due_at_ms = now_ms + self._interval_ms
-        return True
-
-    def retry_at(self, at_ms: float) -> None:
-        """The last one failed for a passing reason: do not wait for the whole interval."""
-        self._due_at_ms = min(self._due_at_ms, at_ms)
-
-    @property
-    def due_at_ms(self) -> float:
-        """When the next one is due."""
-        return self._due_at_ms

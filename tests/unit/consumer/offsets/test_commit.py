@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.offsets.commit import AutoCommitTimer, CommitManager, Committer
+from pyclient.consumer.offsets.commit import CommitManager, Committer
 from pyclient.errors import (
     CommitFailedError,
     CoordinatorLoadInProgressError,
@@ -191,14 +191,3 @@ def test_closing_fails_what_waits():
     world.commit(expires_at_ms=math.inf)
     world.manager.close(KafkaConnectionError("closed"))
     assert world.done == [KafkaConnectionError("closed")]
-
-
-def test_automatic_commits_come_in_intervals_and_sooner_after_a_failure():
-    timer = AutoCommitTimer(100, 0)
-    assert not timer.is_due(99)
-    assert timer.is_due(100)
-    assert not timer.is_due(150)
-    timer.retry_at(160)
-    assert timer.due_at_ms == 160
-    assert timer.is_due(160)
-    assert timer.due_at_ms == 260

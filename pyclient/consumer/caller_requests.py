@@ -1,0 +1,138 @@
+"""What the caller's thread asks the I/O thread to do.
+
+The caller's thread only. Each call submits a command and returns at once, or returns a `Pending`
+to wait for.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from pyclient.consumer.fetch.request_manager import FetchRequestManager
+from pyclient.consumer.group.membership import GroupMembership
+from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.commit import CommitManager, Offsets
+from pyclient.consumer.offsets.committed import CommittedOffsetManager, CommittedOffsets
+from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
+from pyclient.consumer.pending import Pending, PendingOffsets
+from pyclient.consumer.topic_interest import TopicInterest
+from pyclient.errors import IllegalStateError, KafkaError
+from pyclient.net.engine import Engine
+from pyclient.net.request_manager import UnsentRequest, coordinator_connection
+from pyclient.protocol.schema import Message
+from pyclient.types import TopicPartition
+
+
+class CallerRequests:
+    """Submits the caller's requests to the managers on the I/O thread."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        inbox: Inbox,
+        membership: GroupMembership,
+        interest: TopicInterest,
+        fetches: FetchRequestManager,
+        list_offsets: ListOffsetsManager,
+        commits: CommitManager | None,
+        committed: CommittedOffsetManager | None,
+    ) -> None:
+        """`commits` and `committed` are None for a consumer without a group."""
+        self._engine = engine
+        self._inbox = inbox
+        self._membership = membership
+        self._interest = interest
+        self._fetches = fetches
+        self._list_offsets = list_offsets
+        self._commits = commits
+        self._committed = committed
+
+    def subscription_changed(self) -> None:
+        """The program subscribed to topics or a pattern: rejoin the group."""
+        self._engine.submit(self._membership.on_subscription)
+
+    def assignment_changed(self) -> None:
+        """The program assigned partitions itself, or unsubscribed: follow the metadata of these."""
+        self._engine.submit(self._interest.refresh)
+
+    def leave(self, reason: str, timeout_ms: float) -> None:
+        """Start to leave the group; `GroupMembership.has_left` tells when that is done."""
+        self._engine.call(partial(self._membership.leave, reason), timeout_ms)
+
+    def commit(
+        self,
+        offsets: Offsets,
+        timeout_ms: float,
+        is_retried: bool,
+        then: Callable[[KafkaError | None], object] | None = None,
+    ) -> Pending[None]:
+        """Commit offsets to the group; `then` runs in a later poll.
+
+        Raises:
+            IllegalStateError: there is no group.
+        """
+        if self._commits is None:
+            raise _no_group()
+        pending: Pending[None] = Pending(self._inbox.ring)
+
+        def on_done(error: KafkaError | None) -> None:
+            pending.complete(error)
+            if then is not None:
+                self._inbox.post(partial(then, error))
+
+        self._engine.submit(
+            partial(self._commits.commit, offsets, on_done, self._expiry(timeout_ms), is_retried)
+        )
+        return pending
+
+    def committed(
+        self, partitions: Collection[TopicPartition], timeout_ms: float
+    ) -> Pending[CommittedOffsets]:
+        """Look up the offsets that the group has committed.
+
+        Raises:
+            IllegalStateError: there is no group.
+        """
+        if self._committed is None:
+            raise _no_group()
+        pending: Pending[CommittedOffsets] = Pending(self._inbox.ring)
+        self._engine.submit(
+            partial(self._committed.lookup, partitions, pending.complete, self._expiry(timeout_ms))
+        )
+        return pending
+
+    def list_offsets(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float
+    ) -> PendingOffsets:
+        """Look up offsets by timestamp."""
+        pending = PendingOffsets(timestamps, self._inbox.ring)
+        expires_at_ms = self._expiry(timeout_ms)
+
+        def look_up() -> None:
+            for partition, timestamp in timestamps.items():
+                on_found = partial(pending.add, partition)
+                self._list_offsets.lookup(partition, timestamp, on_found, expires_at_ms)
+
+        self._engine.submit(look_up)
+        return pending
+
+    def send_to_any(self, request: Message, timeout_ms: float) -> Pending[Message]:
+        """Send a request that any broker can answer, on a connection without a waiting fetch."""
+        pending: Pending[Message] = Pending(self._inbox.ring)
+        engine = self._engine
+
+        def send() -> None:
+            nodes = list(engine.metadata.snapshot.brokers)
+            busy = bool(nodes) and all(self._fetches.is_fetching(node) for node in nodes)
+            node = coordinator_connection(engine.entropy.choice(nodes)) if busy else None
+            unsent = UnsentRequest(request, node, lambda o, _: pending.complete(o), timeout_ms)
+            engine.network.send(unsent, engine.clock.monotonic_ms())
+
+        engine.submit(send)
+        return pending
+
+    def _expiry(self, timeout_ms: float) -> float:
+        return self._engine.clock.monotonic_ms() + timeout_ms
+
+
+def _no_group() -> KafkaError:
+    return IllegalStateError("offsets are committed to a group: give the consumer a group_id")

@@ -1,0 +1,68 @@
+"""Commits from the caller's thread: wait for the result, or take it in a callback.
+
+The caller's thread only. `CommitManager` sends them from the I/O thread.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from pyclient.consumer.caller_requests import CallerRequests
+from pyclient.consumer.caller_wait import CallerWait
+from pyclient.consumer.offsets.commit import Offsets
+from pyclient.consumer.pending import Pending
+from pyclient.errors import KafkaError
+
+CommitCallback: TypeAlias = Callable[[Offsets, KafkaError | None], object]
+
+
+class CommitCalls:
+    """The commits of one consumer.
+
+    Attributes:
+        default_callback: `default.offset.commit.callback`.
+    """
+
+    def __init__(
+        self,
+        requests: CallerRequests,
+        wait: CallerWait,
+        api_timeout_ms: float,
+        default_callback: CommitCallback | None,
+    ) -> None:
+        self.default_callback = default_callback
+        self._requests = requests
+        self._wait = wait
+        self._api_timeout_ms = api_timeout_ms
+        self._in_flight: deque[Pending[None]] = deque()  # only `close` waits for these
+
+    def commit(
+        self,
+        offsets: Offsets,
+        timeout_ms: float | None = None,
+        call: str = "commit()",
+        interruptible: bool = True,
+    ) -> None:
+        """Commit, and wait for the result; retried until `timeout_ms`.
+
+        Raises:
+            KafkaError: the offsets were not committed.
+        """
+        timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
+        pending = self._requests.commit(offsets, timeout_ms, True)
+        self._wait.result(pending, timeout_ms, call, interruptible)
+
+    def commit_async(self, offsets: Offsets, callback: CommitCallback | None) -> Pending[None]:
+        """Commit, without retries; the callback runs on the caller's thread, in a later poll."""
+        callback = callback or self.default_callback
+        then = None if callback is None else partial(callback, offsets)
+        pending = self._requests.commit(offsets, self._api_timeout_ms, False, then)
+        self._in_flight.append(pending)
+        while self._in_flight[0].is_done and len(self._in_flight) > 1:
+            self._in_flight.popleft()
+        return pending
+
+    def are_done(self) -> bool:
+        """Whether every commit of `commit_async` has its result."""
+        return all(one.is_done for one in self._in_flight)
