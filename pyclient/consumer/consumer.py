@@ -285,11 +285,11 @@ class KafkaConsumer:
                 self._subscription.release([partition])
                 self._engine.wake()
 
-            def is_known() -> bool:
+            def found_or_failed() -> bool:
                 self._core.inbox.raise_error()
                 return self._subscription.position(partition) is not None
 
-            self._core.wait.until(is_known, self._deadline(timeout_ms))
+            self._core.wait.until(found_or_failed, self._deadline(timeout_ms))
             found = self._subscription.position(partition)
             if found is None:
                 raise KafkaTimeoutError(f"the position in {partition} was not found in time")

@@ -18,7 +18,7 @@ Action: TypeAlias = Callable[[], object]
 class _PostedError(NamedTuple):
     error: KafkaError
     acknowledge: Action
-    is_relevant: Callable[[], bool]
+    before_raise: Callable[[], bool]
 
 
 def _nothing() -> None:
@@ -51,7 +51,7 @@ class Inbox:
         self,
         error: KafkaError,
         acknowledge: Action = _nothing,
-        is_relevant: Callable[[], bool] = _always,
+        before_raise: Callable[[], bool] = _always,
     ) -> None:
         """Have the caller's next poll raise `error`.
 
@@ -61,10 +61,10 @@ class Inbox:
         Args:
             error: what to raise.
             acknowledge: called on the I/O thread, once the error has been taken out.
-            is_relevant: asked on the caller's thread; an error that the program has dealt with
-                meanwhile (by a seek, say) is not raised.
+            before_raise: called on the caller's thread; the error is dropped if it returns False,
+                because the program has dealt with it meanwhile (by a seek, say).
         """
-        self._errors.append(_PostedError(error, acknowledge, is_relevant))
+        self._errors.append(_PostedError(error, acknowledge, before_raise))
         self.ring()
 
     def ring(self) -> None:
@@ -92,9 +92,9 @@ class Inbox:
         """Raise the first error that was posted, if any, and run nothing else."""
         while self._errors:
             posted = self._errors.popleft()
-            is_relevant = posted.is_relevant()
+            is_current = posted.before_raise()
             self._submit(posted.acknowledge)
-            if is_relevant:
+            if is_current:
                 raise posted.error
 
     def wait(self, timeout_ms: float) -> None:

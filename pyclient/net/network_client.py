@@ -132,18 +132,12 @@ class NetworkClient:
     # Questions
 
     def is_ready(self, node: int, now_ms: float) -> bool:
-        """Whether a node can take a request now. If it is not connected, see to it."""
-        connection = self._connection(node)
-        if connection is None:
-            return False
-        if connection.can_send(now_ms):
-            return not connection.queue
-        if connection.is_disconnected:
-            self._connect(connection, now_ms)
-        return False
+        """Whether a node can take a request now. Does not connect: see `ready`."""
+        connection = self._connections.get(node)
+        return connection is not None and connection.can_send(now_ms) and not connection.queue
 
     def ready_at_ms(self, node: int, now_ms: float) -> float:
-        """When it is worth asking `is_ready` again; infinity if an event will tell."""
+        """When to call `ready` again; infinity if a network event will make the node ready."""
         connection = self._connections.get(node)
         if connection is None:
             return math.inf
@@ -182,6 +176,15 @@ class NetworkClient:
         )
 
     # Requests
+
+    def ready(self, node: int, now_ms: float) -> bool:
+        """Connect to a node if need be; returns whether it can take a request now."""
+        if self.is_ready(node, now_ms):
+            return True
+        connection = self._connection(node)
+        if connection is not None and connection.is_disconnected:
+            self._connect(connection, now_ms)
+        return False
 
     def send(self, unsent: UnsentRequest, now_ms: float) -> None:
         """Send a request, as soon as its node can take it."""

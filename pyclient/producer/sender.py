@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 class Nodes(Protocol):
     """What the sender asks of the network."""
 
-    def is_ready(self, node: int, now_ms: float) -> bool:
-        """Whether a node can take a request now; if it is not connected, see to it."""
+    def ready(self, node: int, now_ms: float) -> bool:
+        """Connect to a node if need be; returns whether it can take a request now."""
 
     def ready_at_ms(self, node: int, now_ms: float) -> float:
-        """When it is worth asking again."""
+        """When to call `ready` again; infinity if a network event will make the node ready."""
 
 
 class SenderSettings(NamedTuple):
@@ -118,7 +118,7 @@ class Sender:
         """Drain a node's partitions for as long as it takes requests."""
         requests: list[UnsentRequest] = []
         settings = self._settings
-        while self._in_flight[node] < settings.in_flight_max and self._nodes.is_ready(node, now_ms):
+        while self._in_flight[node] < settings.in_flight_max and self._nodes.ready(node, now_ms):
             batches = self._accumulator.drain(
                 node, settings.max_request_size, now_ms, self._may_drain
             )

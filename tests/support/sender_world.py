@@ -120,7 +120,7 @@ class SenderWorld:
 
     # What the sender asks of the network.
 
-    def is_ready(self, node, now_ms):
+    def ready(self, node, now_ms):
         return self.connections[node].is_ready
 
     def ready_at_ms(self, node, now_ms):

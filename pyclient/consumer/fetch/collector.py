@@ -1,7 +1,7 @@
 """From the fetch buffer to the records that `poll` returns. The caller's thread only.
 
-Collecting moves no position: whoever hands the records to the program does, when it does
-(`poll` for all of them at once, iteration one by one).
+Collecting does not move positions, except in `collect_columns`: `poll` moves them for all records
+at once, iteration for one record at a time.
 """
 
 import logging
@@ -32,7 +32,7 @@ class CollectedRecords(NamedTuple):
 
 
 class FetchCollector:
-    """Takes completed fetches in turn, decodes, and drops what is void."""
+    """Takes completed fetches in turn, decodes them, and drops stale ones."""
 
     def __init__(
         self,
@@ -91,7 +91,11 @@ class FetchCollector:
             fetch = self._buffer.first(resting)
             if fetch is None or (fetch.error is not None and rows):
                 break
-            if self._is_void(fetch):
+            if self._is_stale(fetch):
+                self._drop(fetch)
+                continue
+            if fetch.error is not None:
+                self._take_error(fetch, fetch.error)
                 continue
             try:
                 rows += fetch.read_columns(builder)
@@ -105,7 +109,11 @@ class FetchCollector:
         return rows
 
     def _read(self, fetch: CompletedFetch, max_records: int) -> CollectedRecords | None:
-        if self._is_void(fetch):
+        if self._is_stale(fetch):
+            self._drop(fetch)
+            return None
+        if fetch.error is not None:
+            self._take_error(fetch, fetch.error)
             return None
         records = self._deserialized(fetch, fetch.read(max_records))
         self._finish(fetch)
@@ -115,18 +123,16 @@ class FetchCollector:
         self._subscription.consumed(fetch.at, fetch.next_offset, fetch.leader_epoch)
         return None
 
-    def _is_void(self, fetch: CompletedFetch) -> bool:
-        """Whether there is nothing to read, be it because an error came instead of records."""
-        if not self._subscription.is_current(fetch.at):
-            self._drop(fetch)
-            return True
-        if fetch.error is None:
-            return False
+    def _is_stale(self, fetch: CompletedFetch) -> bool:
+        """Whether the partition was sought, reset or lost after the fetch was sent."""
+        return not self._subscription.is_current(fetch.at)
+
+    def _take_error(self, fetch: CompletedFetch, error: KafkaError) -> None:
+        """Drop a fetch that failed, and reset its partition or raise."""
         try:
-            self._on_error(fetch, fetch.error)
+            self._on_error(fetch, error)
         finally:
             self._drop(fetch)
-        return True
 
     def _finish(self, fetch: CompletedFetch) -> None:
         if fetch.is_drained:

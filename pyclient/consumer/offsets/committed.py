@@ -128,7 +128,7 @@ class CommittedOffsetManager:
             failed = [at for at in partitions if self._subscription.fail(at)]
             if failed:
                 retry = partial(self._subscription.retry_any, failed)
-                self._inbox.post_error(found, is_relevant=retry)
+                self._inbox.post_error(found, before_raise=retry)
             return
         for at in partitions:
             if at.partition in found:

@@ -26,7 +26,7 @@ def start_by_default(
         error = NoOffsetForPartitionError(
             f"no offset is committed for {names}, and auto.offset.reset is none"
         )
-        inbox.post_error(error, is_relevant=partial(subscription.retry_any, failed))
+        inbox.post_error(error, before_raise=partial(subscription.retry_any, failed))
 
 
 class OffsetResetManager:
@@ -81,7 +81,7 @@ class OffsetResetManager:
         if isinstance(found, KafkaError):
             if self._subscription.fail(at):
                 retry = partial(self._subscription.retry_any, [at])
-                self._inbox.post_error(found, is_relevant=retry)
+                self._inbox.post_error(found, before_raise=retry)
         else:
             self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
             self._inbox.ring()  # for who waits for the position

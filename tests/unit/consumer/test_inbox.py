@@ -50,7 +50,7 @@ def test_an_error_is_raised_once_and_acknowledged(inbox, submitted):
 
 
 def test_an_error_that_was_dealt_with_is_not_raised(inbox, submitted):
-    inbox.post_error(KafkaError("old"), is_relevant=lambda: False)
+    inbox.post_error(KafkaError("old"), before_raise=lambda: False)
     inbox.post_error(IllegalStateError("new"))
     with pytest.raises(IllegalStateError):
         inbox.raise_error()

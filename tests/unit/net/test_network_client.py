@@ -26,26 +26,34 @@ def on_loop(network, engine, function):
     return results[0]
 
 
-def test_asking_whether_a_node_is_ready_makes_it_so(network, engine):
-    assert not on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+def test_ready_connects_to_a_node(network, engine):
+    assert not on_loop(network, engine, lambda now_ms: engine.network.ready(2, now_ms))
     network.run_for(1)
     assert on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+    assert on_loop(network, engine, lambda now_ms: engine.network.ready(2, now_ms))
+
+
+def test_asking_whether_a_node_is_ready_does_not_connect_to_it(network, engine):
+    assert not on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+    network.run_for(1)
+    assert not on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+    assert network.brokers[2].attempts == 0
 
 
 def test_a_node_that_is_not_in_the_metadata_is_never_ready(network, engine):
-    assert not on_loop(network, engine, lambda now_ms: engine.network.is_ready(9, now_ms))
+    assert not on_loop(network, engine, lambda now_ms: engine.network.ready(9, now_ms))
     with pytest.raises(KafkaConnectionError, match="the cluster's metadata has no such node"):
         engine.request(HeartbeatRequest(), 9, timeout_ms=1_000)
 
 
 def test_a_node_in_back_off_says_when_to_ask_again(network, engine):
     network.brokers[2].refuse_connections()
-    on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+    on_loop(network, engine, lambda now_ms: engine.network.ready(2, now_ms))
     network.run_for(0)
     now_ms = network.clock.monotonic_ms()
     ready_at_ms = on_loop(network, engine, lambda now_ms: engine.network.ready_at_ms(2, now_ms))
     assert now_ms < ready_at_ms <= now_ms + 60  # reconnect.backoff.ms and its jitter
-    assert not on_loop(network, engine, lambda now_ms: engine.network.is_ready(2, now_ms))
+    assert not on_loop(network, engine, lambda now_ms: engine.network.ready(2, now_ms))
     assert network.brokers[2].attempts == 1
 
 
