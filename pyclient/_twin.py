@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyclient._pure.batch import crc32c as crc32c
     from pyclient._pure.batch import deserialized as deserialized
     from pyclient._pure.batch import murmur2 as murmur2
+    from pyclient._pure.batch import partition_for_key as partition_for_key
     from pyclient._pure.batch import partitions_of_keys as partitions_of_keys
     from pyclient._pure.send import AppendSlot as AppendSlot
     from pyclient._pure.send import FastSend as FastSend
@@ -35,6 +36,7 @@ MODULES: Final = {
         "crc32c",
         "deserialized",
         "murmur2",
+        "partition_for_key",
         "partitions_of_keys",
     ),
     "send": ("AppendSlot", "FastSend", "RecordFuture", "TopicSlots"),

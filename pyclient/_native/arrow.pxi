@@ -72,5 +72,5 @@ def partitions_of_keys(keys, int32_t partition_count) -> bytes:
     for index in range(array.length):
         if not array.get(index, &key, &size):
             raise ValueError(f"item {index} lies outside of the array's data")
-        at[index] = -1 if size < 0 else (murmur2_of(key, size) & 0x7FFFFFFF) % partition_count
+        at[index] = -1 if size < 0 else <int32_t>partition_of(key, size, partition_count)
     return partitions

@@ -4,7 +4,9 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t
 
 
 cdef uint32_t crc32c_of(const uint8_t *data, Py_ssize_t size) noexcept nogil
-cdef int32_t murmur2_of(const uint8_t *key, Py_ssize_t size) noexcept nogil
+cdef Py_ssize_t partition_of(
+    const uint8_t *key, Py_ssize_t size, Py_ssize_t partition_count
+) noexcept nogil
 
 
 cdef class Segment:

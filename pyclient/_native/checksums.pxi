@@ -1,4 +1,4 @@
-# CRC-32C of batches and the murmur2 that Kafka partitions by.
+# CRC-32C of batches, Java's murmur2, and the partition of a key.
 
 cdef extern from "crc32c.h":
     void crc32c_prepare() noexcept nogil
@@ -64,6 +64,30 @@ cdef int32_t murmur2_of(const uint8_t *key, Py_ssize_t size) noexcept nogil:
     h *= m
     h ^= h >> 15
     return <int32_t>h
+
+
+cdef Py_ssize_t partition_of(
+    const uint8_t *key, Py_ssize_t size, Py_ssize_t partition_count
+) noexcept nogil:
+    # Java drops the sign bit rather than taking the absolute value.
+    return (murmur2_of(key, size) & 0x7FFFFFFF) % partition_count
+
+
+def partition_for_key(key, Py_ssize_t partition_count) -> int:
+    """The partition of a key, over all partitions, those without a leader included."""
+    cdef Py_buffer view
+    cdef Py_ssize_t partition
+    if partition_count <= 0:
+        raise ZeroDivisionError("a key has no partition among none")
+    if type(key) is bytes:
+        return partition_of(
+            <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), partition_count)
+    PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
+    try:
+        partition = partition_of(<const uint8_t *>view.buf, view.len, partition_count)
+    finally:
+        PyBuffer_Release(&view)
+    return partition
 
 
 def murmur2(key) -> int:

@@ -4,6 +4,8 @@
 # stays outside the cyclic garbage collector: that makes it four times as cheap. A record with a
 # deserialized key or value may be part of one, and is a `DeserializedRecord`, which is tracked.
 
+import sys
+
 from cpython.object cimport PyObject, PyObject_RichCompare, PyTypeObject, newfunc
 
 cdef extern from *:
@@ -24,6 +26,10 @@ cdef tuple RECORD_FIELDS = (
     "headers", "checksum", "serialized_key_size", "serialized_value_size",
     "serialized_header_size",
 )
+
+
+# What `_replace` of a named tuple raises in the running Python.
+cdef object UNEXPECTED_FIELDS = TypeError if sys.version_info >= (3, 13) else ValueError
 
 
 @cython.no_gc
@@ -147,11 +153,13 @@ cdef class ConsumerRecord:
         return dict(zip(RECORD_FIELDS, fields_of(self)))
 
     def _replace(self, **changes):
-        fields = self._asdict()
-        fields.update(changes)
-        if len(fields) != 13:
-            raise ValueError(f"got unexpected field names: {sorted(changes.keys() - RECORD_FIELDS)}")
-        return make_record(**fields)
+        fields = [changes.pop(name, old) for name, old in zip(RECORD_FIELDS, fields_of(self))]
+        if changes:
+            raise UNEXPECTED_FIELDS(f"Got unexpected field names: {list(changes)!r}")
+        return make_record(*fields)
+
+    def __replace__(self, **changes):  # for `copy.replace`, new in Python 3.13
+        return self._replace(**changes)
 
     @classmethod
     def _make(cls, fields):

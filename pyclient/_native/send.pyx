@@ -16,7 +16,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from pyclient._native.batch cimport BatchBuilder, murmur2_of
+from pyclient._native.batch cimport BatchBuilder, partition_of
 
 from pyclient.clock import SystemClock
 
@@ -198,7 +198,7 @@ cdef class FastSend:
             if key_size < 0:
                 slot = slots.sticky
             elif slots.partition_count > 0:
-                number = (murmur2_of(key_data, key_size) & 0x7FFFFFFF) % slots.partition_count
+                number = partition_of(key_data, key_size, slots.partition_count)
                 slot = <AppendSlot>slots.slots[number]
             if slot is not None and slot.builder is not None:
                 number = slot.builder.try_append_c(

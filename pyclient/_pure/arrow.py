@@ -5,7 +5,7 @@ gives its buffers, and this knows their layout.
 from array import array as numbers
 from typing import Any, Final
 
-from pyclient._pure.checksums import murmur2
+from pyclient._pure.checksums import partition_for_key
 
 _WIDTHS: Final = {"binary": 4, "string": 4, "large_binary": 8, "large_string": 8}
 
@@ -58,5 +58,5 @@ def partitions_of_keys(keys: Any, partition_count: int) -> bytes:
     partitions = numbers("i")
     for index in range(len(keys)):
         key = key_bytes[index]
-        partitions.append(-1 if key is None else (murmur2(key) & 0x7FFF_FFFF) % partition_count)
+        partitions.append(-1 if key is None else partition_for_key(key, partition_count))
     return partitions.tobytes()

@@ -2,7 +2,7 @@
 
 from pyclient._pure.arrow import partitions_of_keys
 from pyclient._pure.builder import BatchBuilder
-from pyclient._pure.checksums import crc32c, murmur2
+from pyclient._pure.checksums import crc32c, murmur2, partition_for_key
 from pyclient._pure.columns import ColumnBuffers
 from pyclient._pure.decoder import RecordDecoder
 from pyclient._pure.layout import batch_size_of
@@ -17,5 +17,6 @@ __all__ = [
     "crc32c",
     "deserialized",
     "murmur2",
+    "partition_for_key",
     "partitions_of_keys",
 ]

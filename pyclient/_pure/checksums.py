@@ -1,4 +1,4 @@
-"""CRC-32C of batches, and the murmur2 that Kafka partitions by."""
+"""CRC-32C of batches, Java's murmur2, and the partition of a key."""
 
 import struct
 from collections.abc import Iterable
@@ -36,3 +36,9 @@ def murmur2(key: Buffer) -> int:
     h = (h ^ h >> 13) * m & mask
     h ^= h >> 15
     return h - 0x1_0000_0000 if h & 0x8000_0000 else h
+
+
+def partition_for_key(key: Buffer, partition_count: int) -> int:
+    """The partition of a key, over all partitions, those without a leader included."""
+    # Java drops the sign bit rather than taking the absolute value.
+    return (murmur2(key) & 0x7FFF_FFFF) % partition_count

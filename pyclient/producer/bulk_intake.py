@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyclient import _twin
 from pyclient.errors import KafkaError, RecordTooLargeError
 from pyclient.producer.delivery import FutureRecordMetadata
-from pyclient.producer.partitioner import partition_for_key
 from pyclient.producer.sent_records import Rows, Run, SentRecords
 from pyclient.records.builder import BatchBuilder
 from pyclient.serialization import Bytes
@@ -82,7 +81,8 @@ class BulkIntake:
             # Among keyed ones, those without a key have one partition for the whole call: if they
             # went where the sticky partitioner is by then, they could overtake neighbours there.
             sticky = queues.sticky_queue.partition
-            of_row = [sticky if key is None else partition_for_key(key, count) for key in key_list]
+            partition_of = _twin.partition_for_key
+            of_row = [sticky if key is None else partition_of(key, count) for key in key_list]
             order = sorted(range(len(of_row)), key=of_row.__getitem__)  # which is stable
             parts = [
                 _list_slice(

@@ -28,8 +28,7 @@ _DRAWS: Final = 16
 
 def partition_for_key(key: bytes | bytearray | memoryview, partition_count: int) -> int:
     """The partition of a key, over all partitions, those without a leader included."""
-    # Java drops the sign bit rather than taking the absolute value.
-    return (_twin.murmur2(key) & 0x7FFF_FFFF) % partition_count
+    return _twin.partition_for_key(key, partition_count)
 
 
 class QueueSizes:

@@ -99,8 +99,7 @@ class RecordIntake:
                         raise ValueError(f"the partitioner chose no partition of topic {topic!r}")
                     partition = self._checked_partition(queues, partition)
                 elif key_bytes is not None and not self._ignores_keys:
-                    hashed = _twin.murmur2(key_bytes) & 0x7FFF_FFFF
-                    partition = hashed % queues.partition_count
+                    partition = _twin.partition_for_key(key_bytes, queues.partition_count)
             else:
                 partition = self._checked_partition(queues, partition)
             result, index = self.accumulator.append(

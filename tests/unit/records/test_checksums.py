@@ -47,6 +47,7 @@ def test_the_instruction_and_the_table_agree_at_every_lanes_edge(size: int) -> N
 def test_all_implementations_agree(data: bytes) -> None:
     assert NATIVE.crc32c(data) == NATIVE.crc32c_without_hardware(data) == PURE.crc32c(data)
     assert NATIVE.murmur2(data) == PURE.murmur2(data)
+    assert NATIVE.partition_for_key(data, 97) == PURE.partition_for_key(data, 97)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +70,11 @@ def test_text_is_refused(twin: ModuleType) -> None:
     with pytest.raises(TypeError):
         twin.murmur2("text")
     with pytest.raises(TypeError):
+        twin.partition_for_key("text", 1)
+    with pytest.raises(TypeError):
         twin.crc32c("text")
+
+
+def test_no_key_has_a_partition_among_none(twin: ModuleType) -> None:
+    with pytest.raises(ZeroDivisionError):
+        twin.partition_for_key(b"key", 0)

@@ -92,8 +92,24 @@ def test_replace_changes_what_it_is_told_to(twin: ModuleType) -> None:
     changed = record._replace(value={"a": 1}, offset=5)
     assert (changed.value, changed.offset, changed.key) == ({"a": 1}, 5, b"key")
     assert record.value == b"value"
-    with pytest.raises(ValueError, match="nonsense"):
-        record._replace(nonsense=1)
+
+
+def test_replace_refuses_unknown_fields_as_a_named_tuple_of_this_python_does(
+    twin: ModuleType,
+) -> None:
+    # ValueError up to Python 3.12, TypeError since 3.13.
+    with pytest.raises((ValueError, TypeError), match="nonsense") as theirs:
+        KafkaPythonRecord(*FIELDS)._replace(nonsense=1, offset=5, more=2)
+    with pytest.raises((ValueError, TypeError)) as ours:
+        twin.ConsumerRecord(*FIELDS)._replace(nonsense=1, offset=5, more=2)
+    assert (ours.type, str(ours.value)) == (theirs.type, str(theirs.value))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in Python 3.13")
+def test_copy_replace_works_as_replace(twin: ModuleType) -> None:
+    record = twin.ConsumerRecord(*FIELDS)
+    replace = copy.replace  # type: ignore[attr-defined]
+    assert replace(record, offset=5) == record._replace(offset=5)
 
 
 @pytest.mark.parametrize("value", [b"bytes", None, {"deserialized": [1]}])
