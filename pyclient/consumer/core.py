@@ -21,9 +21,9 @@ from pyclient.consumer.fetch.request_manager import (
 from pyclient.consumer.group.assignors import configured_assignors
 from pyclient.consumer.group.classic import ClassicMembership
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.group.heartbeat import PollTimer
 from pyclient.consumer.group.member import GroupOptions
 from pyclient.consumer.group.membership import GroupMembership, RebalanceStep
+from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.iteration import RecordIterator

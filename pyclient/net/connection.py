@@ -25,6 +25,7 @@ from pyclient.net.broker_versions import BrokerVersions, read_api_versions
 from pyclient.net.connection_state import TRANSITIONS, ConnectionState
 from pyclient.net.in_flight_requests import InFlightRequest, InFlightRequests
 from pyclient.net.poller import Poller, Transport
+from pyclient.net.reconnect_backoff import ReconnectBackoff
 from pyclient.net.request_manager import OnDone, Outcome, UnsentRequest
 from pyclient.net.resolver import Address, Resolution
 from pyclient.net.throttling import client_waits
@@ -75,11 +76,10 @@ class Connection:
         self.last_failure: KafkaError | None = None
         self.last_used_ms = 0.0
         self.muted_until_ms = -math.inf
-        self.retry_at_ms = -math.inf
+        self.reconnect = ReconnectBackoff(settings.reconnect_backoff)
         self.setup_began_ms = 0.0
         self.setup_deadline_ms = math.inf
         self.unanswered = 0  # requests in flight that get no response
-        self.failures = 0  # attempts in a row that came to nothing
         self._settings = settings
         self._poller = poller
         self._finished = finished
@@ -180,7 +180,8 @@ class Connection:
 
     def _begin_step(self, now_ms: float) -> None:
         self.setup_began_ms = now_ms
-        self.setup_deadline_ms = now_ms + self._settings.setup_timeout.backoff_ms(self.failures)
+        timeout_ms = self._settings.setup_timeout.backoff_ms(self.reconnect.failures)
+        self.setup_deadline_ms = now_ms + timeout_ms
 
     def _greet(self, now_ms: float) -> None:
         """Ask what the broker speaks, in the highest version; it answers any of them."""
@@ -213,7 +214,7 @@ class Connection:
         self.setup_deadline_ms = math.inf
         self.last_used_ms = now_ms
         self.last_failure = None
-        self.failures = 0
+        self.reconnect.connected()
         self._addresses.clear()
         if versions.throttle_time_ms > 0:
             self._mute(versions.throttle_time_ms, now_ms)
@@ -375,7 +376,7 @@ class Connection:
             self._open_next_address(now_ms)
             return
         self.disconnect(now_ms)
-        self.failures += 1
+        self.reconnect.failed()
         self._fail_queue(failure)  # so that whoever queues can turn to another node
 
     def lose(self, error: KafkaError, now_ms: float) -> None:
@@ -401,7 +402,7 @@ class Connection:
         self._addresses.clear()
         self.setup_deadline_ms = math.inf
         self.muted_until_ms = -math.inf
-        self.retry_at_ms = now_ms + self._settings.reconnect_backoff.backoff_ms(self.failures)
+        self.reconnect.disconnected(now_ms)
 
     def _drop_transport(self) -> None:
         if self.transport is not None:

@@ -142,7 +142,7 @@ class NetworkClient:
         if connection is None:
             return math.inf
         if connection.is_disconnected:
-            return max(connection.retry_at_ms, now_ms)
+            return max(connection.reconnect.retry_at_ms, now_ms)
         return connection.muted_until_ms if connection.muted_until_ms > now_ms else math.inf
 
     def in_flight_count(self, node: int | None = None) -> int:
@@ -291,10 +291,10 @@ class NetworkClient:
             self._due_at(connection.muted_until_ms)
 
     def _connect(self, connection: Connection, now_ms: float) -> None:
-        if connection.retry_at_ms <= now_ms:
+        if connection.reconnect.retry_at_ms <= now_ms:
             self._advance(connection, connection.connect, now_ms)
         else:
-            self._due_at(connection.retry_at_ms)
+            self._due_at(connection.reconnect.retry_at_ms)
 
     def _transmit(self, connection: Connection, entry: InFlightRequest, now_ms: float) -> None:
         connection.transmit(entry, now_ms)
@@ -344,9 +344,9 @@ class NetworkClient:
         resting = [one for one in connections if one.is_disconnected]
         if not resting:
             return
-        next_one = min(resting, key=lambda one: one.retry_at_ms)
-        all_failed = not muted and all(one.failures for one in resting)
-        if all_failed and next_one.retry_at_ms > now_ms and self._add_bootstrap_servers():
+        next_one = min(resting, key=lambda one: one.reconnect.retry_at_ms)
+        all_failed = not muted and all(one.reconnect.failures for one in resting)
+        if all_failed and next_one.reconnect.retry_at_ms > now_ms and self._add_bootstrap_servers():
             self._reach_any_node(now_ms)
         else:
             self._connect(next_one, now_ms)

@@ -31,8 +31,9 @@ from pyclient.errors import (
 )
 from pyclient.metadata import NO_LEADER
 from pyclient.producer.batch_result import NO_OFFSET
+from pyclient.producer.batch_splitting import split
 from pyclient.producer.buffer_pool import BufferPool
-from pyclient.producer.producer_batch import BuilderFactory, ProducerBatch, split
+from pyclient.producer.producer_batch import BuilderFactory, ProducerBatch
 from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sequences import Sequences
 from pyclient.protocol.messages.produce import PartitionProduceResponse, ProduceResponse

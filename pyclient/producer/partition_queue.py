@@ -12,9 +12,9 @@ from collections import deque
 from pyclient import _twin
 from pyclient.entropy import Entropy
 from pyclient.metadata import NO_LEADER, TopicMetadata
-from pyclient.producer.partitioner import QueueSizes, StickyPartitioner
 from pyclient.producer.producer_batch import ProducerBatch
 from pyclient.producer.sequences import PartitionSequences
+from pyclient.producer.sticky_partitioner import QueueSizes, StickyPartitioner
 from pyclient.types import TopicPartition
 
 

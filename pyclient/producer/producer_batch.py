@@ -10,10 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from pyclient import _twin
 from pyclient.errors import KafkaError
 from pyclient.producer.batch_result import BatchResult
-from pyclient.records.batch import RecordBatch
 from pyclient.records.builder import BatchBuilder
 
 if TYPE_CHECKING:
@@ -170,31 +168,3 @@ class ProducerBatch:
             f"<ProducerBatch {self.queue.topic_partition} records={self.builder.record_count}"
             f" number={self.number} attempts={self.attempts}>"
         )
-
-
-def split(
-    batch: ProducerBatch, limit: int, pool: BufferPool, new_builder: BuilderFactory
-) -> list[ProducerBatch]:
-    """Spread a refused batch's records over batches of at most `limit` bytes, or one record.
-
-    The parts take over the parent's result, numbers and time; the parent's memory stays its own.
-    """
-    builders: list[BatchBuilder] = []
-    for record in RecordBatch(b"".join(batch.builder.close())).decode():
-        fields = (record.timestamp, record.key, record.value, record.headers)
-        if not builders or builders[-1].try_append(*fields) < 0:
-            size = max(limit, _twin.batch_size_of(*fields[1:]))
-            builders.append(new_builder(pool.allocate_beyond(size)))
-            builders[-1].try_append(*fields)
-    results = batch.result.split([builder.record_count for builder in builders])
-    parts = []
-    start = 0
-    for builder, result in zip(builders, results, strict=True):
-        part = ProducerBatch(batch.queue, builder, result, batch.created_ms, DUE_NOW)
-        part.seal()
-        part.position = batch.position + start
-        part.number = None if batch.number is None else batch.number + start
-        part.maybe_written = batch.maybe_written
-        start += part.record_count
-        parts.append(part)
-    return parts

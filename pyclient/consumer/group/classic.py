@@ -15,11 +15,12 @@ from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.assignors import AbstractPartitionAssignor
 from pyclient.consumer.group.consumer_protocol import decode_assignment
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.group.heartbeat import Heartbeat, PollTimer
+from pyclient.consumer.group.heartbeat import Heartbeat
 from pyclient.consumer.group.leader import GroupLeader
 from pyclient.consumer.group.member import Generation, GroupOptions, Member
 from pyclient.consumer.group.member_state import IN_SESSION, TRANSITIONS, MemberState
 from pyclient.consumer.group.membership import RebalanceStep, StepKind
+from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.consumer.subscription_state import SubscriptionState

@@ -1,40 +1,8 @@
-"""When a member has to show signs of life, and when it counts as dead. Time is handed in.
+"""When a member sends its next heartbeat, and when its session ends. The I/O thread only.
 
-Two clocks. The coordinator removes a member that sent no heartbeat for `session.timeout.ms`. A
-member whose program has not polled for `max.poll.interval.ms` removes itself: heartbeats come
-from the I/O thread, so they alone would keep a stuck program's partitions for ever.
+The coordinator removes a member that sent no heartbeat for `session.timeout.ms`. The I/O thread
+sends them, so a stuck program would keep its partitions: `poll_interval` removes it.
 """
-
-import math
-
-
-class PollTimer:
-    """When the program polled last: written by the caller's thread, read by the I/O thread.
-
-    One attribute holds it all, and a store is atomic, so there is no lock.
-    """
-
-    def __init__(self, max_poll_interval_ms: float) -> None:
-        self.interval_ms = max_poll_interval_ms
-        self._polled_at_ms: float | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the program polls at all: a consumer joins its group by its first poll."""
-        return self._polled_at_ms is not None
-
-    def polled(self, now_ms: float) -> None:
-        """The program is in `poll`."""
-        self._polled_at_ms = now_ms
-
-    def deadline_ms(self) -> float:
-        """When the next poll is due."""
-        polled_at_ms = self._polled_at_ms
-        return math.inf if polled_at_ms is None else polled_at_ms + self.interval_ms
-
-    def is_late(self, now_ms: float) -> bool:
-        """Whether the program has not polled for too long."""
-        return now_ms >= self.deadline_ms()
 
 
 class Heartbeat:

@@ -6,8 +6,8 @@ from pyclient.consumer.group.assignors import Assignment, MemberSubscription, co
 from pyclient.consumer.group.classic import ClassicMembership
 from pyclient.consumer.group.consumer_protocol import encode_assignment, encode_subscription
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.group.heartbeat import PollTimer
 from pyclient.consumer.group.member import GroupOptions
+from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener

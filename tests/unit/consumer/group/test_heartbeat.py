@@ -1,8 +1,6 @@
 """Signs of life, by a clock that is handed in."""
 
-import math
-
-from pyclient.consumer.group.heartbeat import Heartbeat, PollTimer
+from pyclient.consumer.group.heartbeat import Heartbeat
 
 
 def test_a_heartbeat_is_due_an_interval_after_the_last():
@@ -43,14 +41,3 @@ def test_the_next_time_is_the_next_heartbeat_or_the_end_of_the_session():
     assert heartbeat.next_ms(can_send=False) == 1_000
     heartbeat.sent(100)
     assert heartbeat.next_ms(can_send=True) == 1_000
-
-
-def test_a_program_is_late_an_interval_after_its_last_poll():
-    timer = PollTimer(300)
-    assert not timer.is_running
-    assert timer.deadline_ms() == math.inf
-    assert not timer.is_late(10**9)
-    timer.polled(50)
-    assert timer.is_running
-    assert not timer.is_late(349)
-    assert timer.is_late(350)
