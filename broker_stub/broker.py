@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias, TypeVar
 
 from broker_stub.broker_run import BrokerRun, tls_contexts
 from broker_stub.broker_turns import Turns
@@ -197,6 +197,12 @@ class Broker:
         with self._turn():
             self._end(BrokerRun.stop)
             self._start()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Broker cannot be pickled or copied: its thread, files and sockets belong to this"
+            " process. Pass its bootstrap_servers to the child process, or start a Broker there"
+        )
 
     def __enter__(self) -> Self:
         return self if self.running else self.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 from pyclient.admin.cluster import ClusterCalls
 from pyclient.admin.config_changes import ConfigCalls
@@ -16,6 +16,7 @@ from pyclient.admin.requests import AdminRequests
 from pyclient.admin.topics import TopicCalls
 from pyclient.config import admin as admin_config
 from pyclient.net.engine import Engine
+from pyclient.net.pickling import not_picklable
 
 _CLOSE_TIMEOUT_MS: Final = 5_000
 _client_ids = itertools.count(1)
@@ -69,6 +70,9 @@ class KafkaAdminClient(
     def close(self) -> None:
         """End the client. Twice does no harm."""
         self._engine.close(_CLOSE_TIMEOUT_MS)
+
+    def __reduce__(self) -> NoReturn:
+        raise not_picklable(self)
 
     def __enter__(self) -> Self:
         return self

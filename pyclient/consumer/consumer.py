@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyclient.config import consumer as consumer_config
 from pyclient.consumer.arguments import (
@@ -23,6 +23,7 @@ from pyclient.consumer.poll_loop import PollLoop
 from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
 from pyclient.consumer.use_guard import UseGuard
 from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError
+from pyclient.net.pickling import not_picklable
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pyclient.timers import Deadline
 from pyclient.types import (
@@ -451,6 +452,9 @@ class KafkaConsumer:
                     close = getattr(self.config[key], "close", None)
                     if callable(close):
                         close()
+
+    def __reduce__(self) -> NoReturn:
+        raise not_picklable(self)
 
     def __enter__(self) -> KafkaConsumer:
         return self

@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, cast, overload
 
 from pyclient import _twin
 from pyclient.config import plugins
 from pyclient.config import producer as producer_config
 from pyclient.metrics import KafkaMetric, MetricName, Reporters
+from pyclient.net.pickling import not_picklable
 from pyclient.producer.bulk_intake import BulkIntake
 from pyclient.producer.core import ProducerCore
 from pyclient.producer.delivery import FutureRecordMetadata
@@ -237,6 +238,9 @@ class KafkaProducer(_twin.FastSend):
     def bootstrap_connected(self) -> bool:
         """Whether a broker has answered so far."""
         return self._core.engine.metadata.snapshot.version > 0
+
+    def __reduce__(self) -> NoReturn:
+        raise not_picklable(self)
 
     def __enter__(self) -> Self:
         return self
