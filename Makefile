@@ -28,7 +28,7 @@ help:
 	@echo 'make format        apply what ruff can mend'
 	@echo 'make bench         ratios to other clients, as tables'
 	@echo 'make soak-KIND     a long run of one kind, as in: make soak-fuzz MINUTES=30'
-	@echo 'make docs          write docs/configuration.md again from the option tables'
+	@echo 'make docs          generate docs/configuration.md and the picture in docs/architecture.md'
 	@echo 'make clean         remove the virtual environment and everything built'
 
 setup: $(VENV)/.native
@@ -86,6 +86,7 @@ soak-%: setup
 
 docs: setup
 	$(RUN) -m pyclient.config.reference > docs/configuration.md
+	$(RUN) -m tests.import_graph
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -13,14 +13,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("pyclient", "broker_stub", "spark_connector")
+from tests.support.source_tree import PACKAGES, ROOT, imports, room, sources
 
 # ---- who may import whom ------------------------------------------------------------------------
 
@@ -125,25 +121,6 @@ TOP_LEVEL = {
 }
 
 
-class Source(NamedTuple):
-    """A Python file: where it is, its text, its syntax tree."""
-
-    path: str
-    text: str
-    tree: ast.Module
-
-
-@cache
-def sources(*folders: str) -> tuple[Source, ...]:
-    found = []
-    for folder in folders:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            text = file.read_text(encoding="utf-8")
-            found.append(Source(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
-    assert found, f"no source in {folders}"
-    return tuple(found)
-
-
 def ignored(name: str) -> bool:
     patterns = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     return name == ".git" or any(fnmatch.fnmatch(name, each.strip("/")) for each in patterns)
@@ -162,36 +139,6 @@ def text_files() -> Iterator[tuple[str, str]]:
             data = entry.read_bytes()
             if b"\0" not in data:
                 yield entry.relative_to(ROOT).as_posix(), data.decode("utf-8", "replace")
-
-
-def imports(source: Source) -> Iterator[tuple[str, int, bool]]:
-    """Each imported module with its line, and whether it is imported lazily."""
-    lazy = {
-        id(node)
-        for parent in ast.walk(source.tree)
-        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) or _type_checking(parent)
-        for node in ast.walk(parent)
-    }
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node.lineno, id(node) in lazy
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{source.path}:{node.lineno} is a relative import"
-            for alias in node.names:
-                # `from pyclient.config import definition` may name a module or a value in one.
-                whole = f"{node.module}.{alias.name}"
-                is_module = (ROOT / whole.replace(".", "/")).with_suffix(".py").exists()
-                yield whole if is_module else str(node.module), node.lineno, id(node) in lazy
-
-
-def _type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def room(module: str) -> str:
-    """`net` of `pyclient.net.waiting`; "" of `pyclient` itself."""
-    return [*module.split("."), ""][1]
 
 
 def test_pyclient_imports_only_towards_its_leaves() -> None:

@@ -1,0 +1,31 @@
+"""docs/architecture.md agrees with the sources: its picture and its paths."""
+
+import re
+
+from tests.import_graph import PAGE, with_picture
+from tests.support.source_tree import PACKAGES, ROOT
+
+TEXT = PAGE.read_text(encoding="utf-8")
+FILES = [
+    file.relative_to(ROOT).as_posix()
+    for folder in (*PACKAGES, "tests")
+    for file in (ROOT / folder).rglob("*.py*")
+]
+
+
+def test_the_picture_shows_todays_imports() -> None:
+    assert with_picture(TEXT) == TEXT, "the imports have changed: run `make docs`"
+
+
+def test_every_path_it_names_exists() -> None:
+    named = set(re.findall(r"`([\w/]+\.pyx?)`", TEXT))
+    missing = [
+        path for path in sorted(named) if not any(f"/{each}".endswith(f"/{path}") for each in FILES)
+    ]
+    missing += [
+        folder
+        for folder in sorted(set(re.findall(r"`([\w/]+)/`", TEXT)))
+        if not any((ROOT / package / folder).is_dir() for package in ("", *PACKAGES))
+    ]
+    assert named
+    assert not missing
