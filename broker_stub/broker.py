@@ -16,8 +16,6 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias, TypeVar
 
-from broker_stub.broker_run import BrokerRun, tls_contexts
-from broker_stub.broker_turns import Turns
 from broker_stub.config.arguments import (
     given_clock,
     given_config,
@@ -25,8 +23,10 @@ from broker_stub.config.arguments import (
     given_log_dirs,
     given_topic,
 )
+from broker_stub.lifecycle_lock import Turns
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
+from broker_stub.running_broker import BrokerRun, tls_contexts
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.errors import (

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from broker_stub import Broker, broker_run
+from broker_stub import Broker, running_broker
 from broker_stub.node import Node
 from pyclient.errors import IllegalStateError
 from pyclient.protocol.messages.metadata import MetadataRequest
@@ -101,7 +101,7 @@ def test_to_a_forked_child_the_broker_does_not_run():
     ids=["call", "create_topic", "faults", "start", "restart", "with"],
 )
 def test_a_forked_child_is_told_at_once_whose_the_broker_is(monkeypatch, use):
-    monkeypatch.setattr(broker_run, "_LOOK_AGAIN_SECONDS", 3600)  # it would wait for that long
+    monkeypatch.setattr(running_broker, "_LOOK_AGAIN_SECONDS", 3600)  # it would wait for that long
     with Broker() as broker:
         assert broker.faults.standing == ()
         text = told_by_child(lambda: use(broker))
