@@ -1,9 +1,8 @@
 """A broker: started, stopped, killed and started again in a test's process.
 
-Any thread but the serving one may call these methods. What starts, ends and prepares a run happens
-in turns (`_turns`), which guard `_run`, `_temporary`, `_listeners` and `_faults`; who only reads
-one of them does without. What runs between a start and its end, on threads of its own, is a
-`BrokerRun`.
+Any thread but the serving one may call these methods. Starting, stopping and preparing hold
+`_lifecycle`, which guards `_run`, `_temporary`, `_listeners` and `_faults`; reading one of them
+takes no lock. What runs between a start and a stop, on its own threads, is a `RunningBroker`.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from broker_stub.config.arguments import (
     given_log_dirs,
     given_topic,
 )
-from broker_stub.lifecycle_lock import Turns
+from broker_stub.lifecycle_lock import LifecycleLock
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
-from broker_stub.running_broker import BrokerRun, tls_contexts
+from broker_stub.running_broker import RunningBroker, tls_contexts
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.errors import (
@@ -48,10 +47,10 @@ Created: TypeAlias = PlannedTopic | BrokerResponseError
 class Broker:
     """A one-node Kafka broker in this process.
 
-    Without a `data_dir` it keeps its data in a temporary folder, which `stop` removes, or the end
-    of the process; `kill` and `restart` leave it. With a `ManualClock`, time passes when the test
-    says so. Threads may stop, kill and restart it at once: they take turns. A forked child can't
-    use or end what its parent runs: there, `stop` and `kill` only forget it.
+    Without a `data_dir` it keeps its data in a temporary folder, which `stop` or the exit of the
+    process removes; `kill` and `restart` keep it. With a `ManualClock`, time passes when the test
+    says so. Several threads may stop, kill and restart it: one at a time does. A forked child
+    can't use or stop its parent's broker: there, `stop` and `kill` only forget it.
     """
 
     def __init__(
@@ -67,17 +66,16 @@ class Broker:
         """Prepare a broker; `start` or a `with` block runs it.
 
         Args:
-            data_dir: where the data is, and stays; or name folders by `log.dirs`.
+            data_dir: the folder to keep data in; `log.dirs` names several.
             port: the port to serve on; 0 takes a free one, and keeps it over restarts.
             config: options by Kafka's names (`{"num.partitions": 3}`).
-            clock: the time; the machine's own by default.
-            host: the address to listen on and to give to clients, 127.0.0.1 by default; for more
-                than that there are `listeners` and `advertised.listeners`.
-            keep_requests: whether `requests` looks at what comes in, which costs a little.
+            clock: the clock to read; the system's by default.
+            host: the address to listen on and to advertise, 127.0.0.1 by default; `listeners`
+                and `advertised.listeners` set them apart.
+            keep_requests: whether `requests` records what clients send, which costs a little.
 
         Raises:
-            KafkaConfigurationError: an option is unknown, or it or an argument has a value that
-                is not allowed.
+            KafkaConfigurationError: an option is unknown, or a value is not allowed.
         """
         self._config = given_config(config)
         self._clock = given_clock(clock)
@@ -86,31 +84,31 @@ class Broker:
         self._temporary: str | None = None
         self._listeners = self._configured = given_listeners(self._config, host, port)
         tls_contexts(self._config, self._listeners)  # read again when it starts
-        self._run: BrokerRun | None = None
-        self._pid = os.getpid()  # of the process that it belongs to
+        self._run: RunningBroker | None = None
+        self._pid = os.getpid()  # the process that owns it
         self._keep_requests = keep_requests
         self._faults: Faults | None = None
-        self._turns = Turns()
+        self._lifecycle = LifecycleLock()
 
     @property
     def port(self) -> int:
-        """The port it serves on, of the first listener; known from the first start on."""
+        """The port of the first listener; known from the first start on."""
         return self._listeners[0].port
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address for clients, of the first listener, as in `127.0.0.1:9092`."""
+        """The advertised address of the first listener, such as `127.0.0.1:9092`."""
         return next(iter(self.listeners.values()))
 
     @property
     def listeners(self) -> dict[str, str]:
-        """The address for clients of every listener, by its name."""
+        """The advertised address of every listener, by its name."""
         endpoints = [one.endpoint for one in self._listeners]
         return {one.listener: f"{_bracketed(one.host)}:{one.port}" for one in endpoints}
 
     @property
     def data_dir(self) -> Path | None:
-        """Where the data is, the first folder of several; a temporary one if none was given."""
+        """The data folder, the first of several; a temporary one if none was given."""
         from pathlib import Path
 
         folder = self._log_dirs[0] if self._log_dirs else self._temporary
@@ -118,14 +116,14 @@ class Broker:
 
     @cached_property
     def requests(self) -> RequestLog:
-        """What clients asked for; see `broker_stub.testing.request_log`."""
+        """What clients sent; see `broker_stub.testing.request_log`."""
         from broker_stub.testing.request_log import RequestLog
 
         return RequestLog()
 
     @property
     def faults(self) -> Faults:
-        """Makes requests fail, late or unanswered; see `broker_stub.testing.faults`.
+        """Makes requests fail, wait or go unanswered; see `broker_stub.testing.faults`.
 
         Raises:
             IllegalStateError: this is the serving thread, or a forked child.
@@ -135,7 +133,7 @@ class Broker:
 
     @property
     def running(self) -> bool:
-        """Whether it serves: it was started by this process, and has not ended since."""
+        """Whether this process started it, and it has not ended since."""
         run = self._run
         return run is not None and self._pid == os.getpid() and run.running
 
@@ -144,36 +142,38 @@ class Broker:
 
         Raises:
             PortInUseError: another process has the port.
-            KafkaStorageError: the folder can't be used: locked, of another cluster, damaged.
-            IllegalStateError: it runs already, be it in the process that this one was forked from.
+            KafkaStorageError: the folder is locked, damaged, or belongs to another cluster.
+            IllegalStateError: it runs already, here or in the process that this one was forked
+                from.
         """
-        with self._turn():
+        with self._changing():
             self._start()
         return self
 
     def stop(self) -> None:
         """Stop cleanly, and remove the temporary folder. Does nothing if it does not run.
 
-        So may a signal handler: if it has interrupted another of these calls, that comes first.
+        A signal handler may call it: if it interrupted another of these calls, that one finishes
+        first.
 
         Raises:
-            KafkaStorageError: the disk refused; it is stopped, and the next start recovers.
+            KafkaStorageError: the disk failed; it is stopped, and the next start recovers.
             IllegalStateError: this is the serving thread.
         """
         if self._pid != os.getpid():
             self._leave_to_parent()
             return
-        if self._turns.put_off(self.stop):
+        if self._lifecycle.defer(self.stop):
             return
-        with self._turn():
+        with self._changing():
             atexit.unregister(self.stop)
             try:
-                self._end(BrokerRun.stop)
+                self._end(RunningBroker.stop)
             finally:
                 self._remove_temporary_folder()
 
     def kill(self) -> None:
-        """Stop as `kill -9` would: no goodbye, files as they are. `start` recovers them.
+        """Stop as `kill -9` would: nothing is closed or written. `start` recovers the files.
 
         Raises:
             IllegalStateError: this is the serving thread.
@@ -181,12 +181,12 @@ class Broker:
         if self._pid != os.getpid():
             self._leave_to_parent()
             return
-        if self._turns.put_off(self.kill):
+        if self._lifecycle.defer(self.kill):
             return
-        with self._turn():
-            self._end(BrokerRun.kill)
+        with self._changing():
+            self._end(RunningBroker.kill)
             if self._temporary is None:
-                atexit.unregister(self.stop)  # nothing is left to be done
+                atexit.unregister(self.stop)  # nothing is left to remove
 
     def restart(self) -> None:
         """Stop cleanly if it runs, then start on the same port with the same data.
@@ -194,8 +194,8 @@ class Broker:
         Raises:
             IllegalStateError: this is the serving thread, or a forked child.
         """
-        with self._turn():
-            self._end(BrokerRun.stop)
+        with self._changing():
+            self._end(RunningBroker.stop)
             self._start()
 
     def __reduce__(self) -> NoReturn:
@@ -219,8 +219,8 @@ class Broker:
         """Run `function(node)` on the serving thread, and return what it returns.
 
         Raises:
-            IllegalStateError: the broker does not run, or this is its serving thread already, or
-                a forked child.
+            IllegalStateError: the broker does not run, or this is its serving thread or a forked
+                child.
         """
         self._check_caller()
         return self._running().call(function)
@@ -228,7 +228,7 @@ class Broker:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic, and return when clients see it; -1 partitions are `num.partitions`.
+        """Create a topic, and return when clients see it; -1 partitions means `num.partitions`.
 
         Raises:
             TopicExistsError, InvalidTopicError, InvalidConfigurationError, PolicyViolationError
@@ -253,31 +253,31 @@ class Broker:
             _inject(self._faults, node)
 
     def _add_faults(self) -> Faults:
-        # Imported by the first who wants some: the start of a broker should not wait.
+        # Imported on first use: it would slow down every start.
         from broker_stub.testing.faults import Faults
 
-        with self._turn():
+        with self._changing():
             if self._faults is None:
                 made = Faults()
                 if self._run is not None and self._run.running:
                     self._run.call(partial(_inject, made))
-                self._faults = made  # not before: who gets them may order some at once
+                self._faults = made  # last: another thread may use it at once
             return self._faults
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Start or end something while nobody else does."""
-        self._check_caller()  # first: whoever has the turn may be waiting for the serving thread
+    def _changing(self) -> Iterator[None]:
+        """Hold the lifecycle lock."""
+        self._check_caller()  # first: the lock's owner may be waiting for the serving thread
         if self._pid != os.getpid():
-            # A child that begins anew: the turn may have been taken where it was forked.
+            # A forked child starts its own broker: the lock may have been held when it forked.
             self._leave_to_parent()
-            self._turns = Turns()
+            self._lifecycle = LifecycleLock()
             self._pid = os.getpid()
-        with self._turns.taken():
+        with self._lifecycle.held():
             yield
 
     def _check_caller(self) -> None:
-        """Refuse at once what would wait for ever, or in vain."""
+        """Refuse callers that would wait for ever: the serving thread, and a forked child."""
         run = self._run
         if run is None:
             return
@@ -288,32 +288,32 @@ class Broker:
             )
         if run.is_on_serving_thread:
             raise IllegalStateError(
-                "this is the broker's serving thread, which would wait for itself: do this on"
-                " another one, or use the node"
+                "this is the broker's serving thread, which would wait for itself: call this on"
+                " another thread, or use the node"
             )
 
     def _leave_to_parent(self) -> None:
-        """In a forked child: forget what is not its own."""
+        """In a forked child: forget the parent's broker."""
         atexit.unregister(self.stop)
         self._run = self._temporary = None
-        self._listeners = self._configured  # the ports that were found are the parent's
+        self._listeners = self._configured  # the bound ports are the parent's
 
-    def _running(self) -> BrokerRun:
+    def _running(self) -> RunningBroker:
         if self._run is None:
-            raise IllegalStateError("the broker does not run")
+            raise IllegalStateError("the broker is not running")
         return self._run
 
     def _start(self) -> None:
         if self._run is not None:
             if self._run.running:
-                raise IllegalStateError("the broker runs already")
-            self._end(BrokerRun.kill)  # its serving thread has ended by itself
+                raise IllegalStateError("the broker is already running")
+            self._end(RunningBroker.kill)  # its serving thread has ended by itself
         is_new = not self._log_dirs and self._temporary is None
         if is_new:
             self._temporary = self._make_temporary_folder()
         folders = self._log_dirs if self._temporary is None else [self._temporary]
         try:
-            self._run = BrokerRun(
+            self._run = RunningBroker(
                 self._config, folders, self._clock, self._entropy, self._listeners, self._intercept
             )
         except BaseException:
@@ -324,23 +324,23 @@ class Broker:
         atexit.unregister(self.stop)  # of an earlier start that ended in a kill
         atexit.register(self.stop)
 
-    def _end(self, how: Callable[[BrokerRun], None]) -> None:
+    def _end(self, how: Callable[[RunningBroker], None]) -> None:
         if self._run is None:
             return
         try:
             how(self._run)
         finally:
-            self._run = None  # not before: until then its serving thread has to be told
+            self._run = None  # last: `_check_caller` needs it until then
 
     def _make_temporary_folder(self) -> str:
-        # By hand: importing tempfile (or pathlib) takes longer than the rest of the start.
+        # Not by tempfile: importing it takes longer than the rest of the start.
         parent = os.environ.get("TMPDIR") or "/tmp"
         folder = os.path.join(parent, f"broker_stub-{self._entropy.random_bytes(8).hex()}")
         try:
             os.mkdir(folder, mode=0o700)
         except OSError as error:
             raise KafkaStorageError(
-                f"cannot make a temporary folder in {parent}: {error.strerror}"
+                f"cannot create a temporary folder in {parent}: {error.strerror}"
             ) from error
         return folder
 

@@ -1,10 +1,8 @@
-"""Whose turn it is: what starts or ends a broker happens one after another.
+"""The lock that starting, stopping and killing a broker take: one of them at a time.
 
-Any thread. The lock is held for a whole turn, which may wait for other threads to end: those must
-not ask for one. It guards `_taken_by`, and whatever is only touched in turns.
+Any thread. The lock is held while the broker's threads end: those threads must not take it. It
+guards `_owner`, and what `Broker` touches only under it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,43 +11,43 @@ from threading import RLock, get_ident
 from pyclient.errors import IllegalStateError
 
 
-class Turns:
-    """One turn at a time."""
+class LifecycleLock:
+    """A lock whose owner is known, so that a signal handler can defer instead of deadlocking."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # one that a thread does not wait for itself at
-        self._taken_by: int | None = None
-        self._wish: Callable[[], None] | None = None
+        self._lock = RLock()  # reentrant: a signal handler on the owner's thread gets an error
+        self._owner: int | None = None
+        self._deferred: Callable[[], None] | None = None
 
-    def put_off(self, wish: Callable[[], None]) -> bool:
-        """Have something done once this thread's turn is over; False if it has none.
+    def defer(self, action: Callable[[], None]) -> bool:
+        """Run `action` when this thread releases the lock; False if it does not hold it.
 
-        A signal handler that wants to end the broker may have interrupted a turn.
+        A signal handler that stops the broker may have interrupted its start.
         """
-        if self._taken_by != get_ident():
+        if self._owner != get_ident():
             return False
-        self._wish = wish
+        self._deferred = action
         return True
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Wait for a turn, have it for the block, and then do what was put off.
+    def held(self) -> Iterator[None]:
+        """Hold the lock for the block, then run what was deferred.
 
         Raises:
-            IllegalStateError: the thread has its turn already: a signal handler interrupted it.
+            IllegalStateError: this thread holds it: a signal handler interrupted the block.
         """
         try:
             with self._lock:
-                if self._taken_by is not None:
+                if self._owner is not None:
                     raise IllegalStateError(
-                        "this thread is in the middle of starting or ending the broker"
+                        "this thread is in the middle of starting or stopping the broker"
                     )
                 try:
-                    self._taken_by = get_ident()
+                    self._owner = get_ident()
                     yield
                 finally:
-                    self._taken_by = None
+                    self._owner = None
         finally:
-            wish, self._wish = self._wish, None
-            if wish is not None:
-                wish()
+            action, self._deferred = self._deferred, None
+            if action is not None:
+                action()

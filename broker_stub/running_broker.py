@@ -1,7 +1,7 @@
-"""One life of a broker: its sockets, its node and its threads, from a start to a stop or a kill.
+"""A broker between a start and a stop or kill: owns its server, its node and its threads.
 
-Three threads touch it: the caller's (these methods), the serving one (the node and all in it),
-and the background one (fsync, deletion). Another thread's work reaches the node by `call`.
+The caller's thread runs these methods; the serving thread runs the node and everything in it; the
+background thread runs fsyncs and deletions. Other threads reach the node by `call`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pyclient.errors import IllegalStateError
 if TYPE_CHECKING:
     import ssl
 
-# How soon a caller notices that the broker it waits for was stopped by another thread.
+# How soon a waiting caller notices that another thread has stopped the broker.
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
 Result = TypeVar("Result")
 
 
-class BrokerRun:
-    """A broker that runs, from its construction on."""
+class RunningBroker:
+    """A broker that serves from its construction on."""
 
     def __init__(
         self,
@@ -61,22 +61,22 @@ class BrokerRun:
             self._server.start(self._node)
             if isinstance(clock, ManualClock):
                 clock.on_advance(self._on_clock_advanced)
-        except BaseException:  # Ctrl-C, too: nobody else could let go of the folder any more
+        except BaseException:  # Ctrl-C, too: nothing else would release the folder
             self.kill()
             raise
 
     @property
     def running(self) -> bool:
-        """Whether it serves: nobody ends it, and its thread has not ended by itself."""
+        """Whether it serves: it is not stopping, and its thread has not died."""
         return not self._is_ending and self._server.running
 
     @property
     def is_on_serving_thread(self) -> bool:
-        """Whether the caller is on the serving thread: to wait for that one there is for ever."""
+        """Whether the caller is on the serving thread, which must not wait for itself."""
         return self._serving is current_thread()
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """The node's background: work goes to its thread, and its outcome comes back."""
+        """Run `work` on the background thread, then `done` on the serving thread."""
         self._background.submit(lambda: self._server.call_soon(partial(done, run(work))))
 
     def call(self, function: Callable[[Node], Result]) -> Result:
@@ -91,11 +91,11 @@ class BrokerRun:
         """Start something on the serving thread, and wait until it is done.
 
         Raises:
-            IllegalStateError: the broker does not run, or not any more.
+            IllegalStateError: the broker is not running, or was stopped meanwhile.
         """
         if not self.running:
-            why = "" if self._is_ending else ": its serving thread has ended by itself"
-            raise IllegalStateError(f"the broker does not run{why}")
+            why = "" if self._is_ending else ": its serving thread has died; the log says why"
+            raise IllegalStateError(f"the broker is not running{why}")
         finished = Event()
         results: list[Result] = []
         failures: list[BaseException] = []
@@ -107,7 +107,7 @@ class BrokerRun:
         def begin() -> None:
             try:
                 start(self._node, done)
-            # Also what is no Exception, as pytest's own failures: the caller's, not the loop's end.
+            # BaseException, as pytest's failures are: they belong to the caller, not to the loop.
             except BaseException as error:  # noqa: BLE001  raised again on the caller's thread
                 failures.append(error)
                 finished.set()
@@ -121,7 +121,7 @@ class BrokerRun:
         return results[0]
 
     def stop(self) -> None:
-        """End the threads, then leave the disk as a clean start wants it."""
+        """End the threads, then close the logs: the next start has nothing to recover."""
         try:
             self._end_threads()
             self._node.close()
@@ -130,7 +130,7 @@ class BrokerRun:
             raise
 
     def kill(self) -> None:
-        """End the threads, and write nothing more."""
+        """End the threads, and write nothing."""
         self._end_threads()
         self._node.abandon()
 
@@ -150,10 +150,10 @@ class BrokerRun:
 
 
 def tls_contexts(config: BrokerConfig, listeners: Sequence[Listener]) -> dict[str, ssl.SSLContext]:
-    """What the listeners with TLS go by, by their names."""
+    """The TLS contexts of the listeners that speak it, by name."""
     names = [one.name for one in listeners if one.has_tls]
     if not names:
         return {}
-    from broker_stub.net.tls import server_context  # loads `ssl`: who needs it pays
+    from broker_stub.net.tls import server_context  # loads `ssl`
 
     return {name: server_context(config.tls_options(name)) for name in names}

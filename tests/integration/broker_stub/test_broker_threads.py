@@ -132,7 +132,7 @@ def test_a_signal_handler_that_stops_a_broker_while_it_stops_changes_nothing(mon
     def interrupted(node: Node) -> None:
         broker.stop()
         broker.kill()
-        with pytest.raises(IllegalStateError, match="in the middle of starting or ending"):
+        with pytest.raises(IllegalStateError, match="in the middle of starting or stopping"):
             broker.restart()
         close(node)
 
@@ -201,7 +201,7 @@ def dead_broker() -> Broker:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_broker_whose_serving_thread_has_ended_by_itself_does_not_run(dead_broker):
     assert not dead_broker.running
-    with pytest.raises(IllegalStateError, match="serving thread has ended by itself"):
+    with pytest.raises(IllegalStateError, match="serving thread has died"):
         dead_broker.create_topic("clicks")
     folder = dead_broker.data_dir
     dead_broker.stop()
