@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
 from broker_stub.net.connection import Connection, hang_up
+from broker_stub.net.idle_connections import IdleConnections
 from broker_stub.net.receive_buffer import BufferPool
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.request import ConnectionContext
@@ -39,8 +40,6 @@ _ACCEPT_PAUSE_MS: Final = 100
 _MAPPED_IPV4: Final = "::ffff:"
 # No selector waits for years, as an option may ask; nothing is due then, so it waits again.
 _SELECT_MAX_MS: Final = 3_600_000
-# Silent connections are not looked for more often than this.
-_IDLE_CHECK_MS: Final = 100
 
 
 class PortInUseError(OSError):
@@ -56,14 +55,13 @@ class Server:
         self.frame_limit = 0
         self.now_ms = clock.monotonic_ms()  # as of the last time that the loop woke up
         self._clock = clock
-        self._max_idle_ms = -1
         self._send_buffer_bytes = -1
         self._timers = Timers(clock)  # about connections; the node has its own
-        self._looks_for_idle = False
         self._selector = selectors.DefaultSelector()
         self._listeners: dict[socket.socket, str] = {}
         self._tls: dict[str, ssl.SSLContext] = {}
         self._connections: set[Connection] = set()
+        self._idle = IdleConnections(self._connections, self._timers, clock)
         self._connection_count = 0
         self._ready: deque[Connection] = deque()
         self._calls: deque[Callable[[], None]] = deque()
@@ -99,7 +97,7 @@ class Server:
         """Serve the node, on a thread of its own."""
         self.node = node
         self.frame_limit = node.config["socket.request.max.bytes"]
-        self._max_idle_ms = node.config["connections.max.idle.ms"]
+        self._idle.max_idle_ms = node.config["connections.max.idle.ms"]
         self._send_buffer_bytes = node.config["socket.send.buffer.bytes"]
         self._thread = Thread(target=self._run, name=f"broker-{node.node_id}", daemon=True)
         self._thread.start()
@@ -264,9 +262,7 @@ class Server:
             return
         self._connections.add(connection)
         self.watch(connection, _READ)
-        if not self._looks_for_idle and self._max_idle_ms >= 0:
-            self._looks_for_idle = True
-            self._timers.after(self._max_idle_ms, self._close_idle)
+        self._idle.on_connected()
 
     def _connection(self, sock: socket.socket, context: ConnectionContext) -> Connection | None:
         tls = self._tls.get(context.listener)
@@ -279,24 +275,6 @@ class Server:
         except OSError:
             sock.close()  # the client is gone again
             return None
-
-    def _close_idle(self) -> None:
-        """Hang up on who has been silent for too long, and come back for the next who may be."""
-        # Read anew: the timer went by the clock, which may have moved since the loop woke up.
-        now_ms = self._clock.monotonic_ms()
-        silent_since_ms = now_ms - self._max_idle_ms
-        oldest_ms = now_ms
-        for connection in list(self._connections):
-            if connection.is_waiting:
-                continue
-            if connection.active_at_ms <= silent_since_ms:
-                connection.close()
-            else:
-                oldest_ms = min(oldest_ms, connection.active_at_ms)
-        self._looks_for_idle = bool(self._connections)
-        if self._looks_for_idle:
-            delay_ms = max(oldest_ms - silent_since_ms, _IDLE_CHECK_MS)
-            self._timers.after(delay_ms, self._close_idle)
 
     def _close(self) -> None:
         for connection in list(self._connections):
