@@ -30,7 +30,6 @@ from broker_stub.metadata.image import (
 from broker_stub.metadata.loading import check_single_node, load_image
 from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog
 from broker_stub.metadata.producer_ids import ProducerIds
-from broker_stub.metadata.topics import NewTopic
 from broker_stub.purgatory import Purgatory, Timers
 from broker_stub.replica.fetch_sessions import FetchSessionCache
 from broker_stub.replica.manager import ReplicaManager
@@ -193,15 +192,3 @@ class Node:
         except KafkaError as error:
             # As if the groups had committed after the deletion: nobody reads by these offsets.
             diagnostics.warn("offsets of the deleted topic %s stay: %s", topic.name, error)
-
-    def offsets_topic(self) -> NewTopic:
-        """How `__consumer_offsets` is to be created."""
-        return NewTopic(
-            CONSUMER_OFFSETS,
-            partitions=self.config["offsets.topic.num.partitions"],
-            replication_factor=self.config["offsets.topic.replication.factor"],
-            configs={
-                "cleanup.policy": "compact",
-                "segment.bytes": str(self.config["offsets.topic.segment.bytes"]),
-            },
-        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub.coordinator.group_log import partition_for_group
 from broker_stub.handlers._errors import message_of
+from broker_stub.metadata.auto_topic_creation import offsets_topic
 from broker_stub.metadata.image import CONSUMER_OFFSETS, TopicImage
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.request import Parked, RequestContext
@@ -58,7 +59,7 @@ def handle(
         else:
             parked.answer(_found(node, request, context, topic))
 
-    node.controller.create_topics([node.offsets_topic()], created)
+    node.controller.create_topics([offsets_topic(node.config)], created)
     return parked
 
 

@@ -14,20 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub.handlers._names import unknown_topic
 from broker_stub.handlers._operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
-from broker_stub.metadata.image import (
-    CONSUMER_OFFSETS,
-    INTERNAL_TOPICS,
-    TRANSACTION_STATE,
-    TopicImage,
-)
-from broker_stub.metadata.log import CLUSTER_METADATA
-from broker_stub.metadata.topics import NewTopic, PlannedTopic
+from broker_stub.metadata.auto_topic_creation import create_missing_topics, missing_topics
+from broker_stub.metadata.image import INTERNAL_TOPICS, TopicImage
+from broker_stub.metadata.topics import NewTopic
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import (
     BrokerResponseError,
     InvalidRequestError,
     LeaderNotAvailableError,
-    TopicExistsError,
     UnknownTopicIdError,
 )
 from pyclient.protocol.messages.metadata import (
@@ -44,8 +38,6 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _BY_ID_FROM: Final = 12
-# One has a log of its own, and for the other there is no coordinator that could write to it.
-_NEVER_CREATED: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
 
 
 def handle(
@@ -60,23 +52,16 @@ def handle(
     if not by_name and context.api_version < _BY_ID_FROM:
         raise InvalidRequestError("topics can be named by id from version 12 on")
     once = {(topic.name, topic.topic_id): topic for topic in topics}.values()
-    missing = _creatable(node, request, once)
+    missing = _missing(node, request, once)
     if not missing:
         return _response(node, request, context, [_look_up(node, topic, {}) for topic in once])
     parked: Parked[MetadataResponse] = Parked()
 
-    def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
-        errors = {
-            topic.name: result
-            for topic, result in zip(missing, results, strict=True)
-            if isinstance(result, BrokerResponseError)
-            # Another client was faster: the topic is there, which is all that was wanted.
-            and not isinstance(result, TopicExistsError)
-        }
+    def created(errors: Mapping[str, BrokerResponseError]) -> None:
         found = [_look_up(node, topic, errors) for topic in once]
         parked.answer(_response(node, request, context, found))
 
-    node.controller.create_topics(missing, created)
+    create_missing_topics(node.controller, missing, created)
     return parked
 
 
@@ -88,16 +73,13 @@ def refuse(request: MetadataRequest, error: BrokerResponseError) -> MetadataResp
     return MetadataResponse(topics=topics, error_code=error.code)
 
 
-def _creatable(
+def _missing(
     node: Node, request: MetadataRequest, topics: Iterable[MetadataRequestTopic]
 ) -> list[NewTopic]:
-    if not (request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]):
+    if not request.allow_auto_topic_creation:
         return []
-    return [
-        node.offsets_topic() if name == CONSUMER_OFFSETS else NewTopic(name)
-        for name in (topic.name for topic in topics if topic.topic_id == ZERO_UUID)
-        if name not in (None, *_NEVER_CREATED) and node.image.topic(name) is None
-    ]
+    names = [topic.name for topic in topics if topic.topic_id == ZERO_UUID]
+    return missing_topics((name for name in names if name is not None), node.image, node.config)
 
 
 def _look_up(
