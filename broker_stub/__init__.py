@@ -1,10 +1,30 @@
-"""A Kafka broker light enough to live inside a test and real enough to keep data.
+"""A Kafka broker: small enough for a test, and with real storage.
 
 with Broker() as broker:
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
 
-`Broker` is imported when its name is first used: pytest loads the fixtures of this package into
-every run, and most of those need no broker.
+`Broker` is imported when its name is first used: pytest loads this package's fixtures into every
+run, and most runs need no broker.
+
+- `config/`: options, listeners, properties files
+- `coordinator/`: consumer groups and their committed offsets
+- `data_path/`: Produce and Fetch without the codec
+- `handlers/`: one file per API
+- `log/`: partitions on disk
+- `metadata/`: the cluster's image, its log and its controller
+- `net/`: sockets
+- `replica/`: appending to partitions and reading them
+- `testing/`: fixtures, faults, simulation
+- `__main__`: the command line
+- `blocking_work`: the interface to the thread that may block
+- `broker`: `Broker`: start, stop, kill, restart
+- `diagnostics`: log lines
+- `dispatch`: from a request's bytes to its handler and back; checks versions
+- `lifecycle_lock`: one start or stop at a time
+- `node`: the broker's core, without sockets and threads
+- `purgatory`: timers, and operations that wait
+- `request`: a request's context and its reply, now or later
+- `running_broker`: a broker's server, node and threads, between a start and a stop
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,10 @@
-"""Produce and Fetch without message objects: requests parsed and answers packed by hand.
+"""Produce and Fetch without the codec: requests parsed and responses packed by hand.
 
-A shortcut past the codec for what a broker does all day, and for nothing else: the handlers in
-`handlers/` say what happens, these modules only spare the objects between. They take a request
-as a whole or not at all: what they do not know (tagged fields, transactional ids, null records,
-anything malformed) they leave alone, untouched, and the ordinary way takes it from the start.
+Only a fast path: `replica/` decides what happens, for these as for the handlers. A request is
+taken as a whole or not at all. What is unusual (tagged fields, transactional ids, null records,
+malformed bytes) is left, with nothing done, to the codec and the handler.
+
+- `fetch`: from the frame to file ranges
+- `produce`: from the frame to the logs
+- `wire`: the wire pieces that both share
 """

@@ -1,8 +1,15 @@
-"""The APIs this broker serves: one file each, named as in `pyclient.protocol.messages`.
+"""The APIs that this broker serves: one file each, named as in `pyclient.protocol.messages`.
 
-A handler module has two functions: `handle(node, request, context)` gives the response, or a
-`Parked` one; `refuse(request, error)` gives the response that fails the request as a whole.
-What is not in the table is not advertised and not served; `SKIPPED.md` says what and why.
+A handler decodes, calls and encodes: `handle(node, request, context)` returns the response, or a
+`Parked` one; `refuse(request, error)` returns the response that fails the whole request. What
+`SERVED` does not list is neither advertised nor served; `SKIPPED.md` says what and why. Handlers
+run on the serving thread. What they share:
+
+- `_config_alterations`: a result per resource, for AlterConfigs and IncrementalAlterConfigs
+- `_errors`: the message beside an error code
+- `_names`: topics that a request names twice, or that do not exist
+- `_operations`: the authorized operations of topics, groups and the cluster
+- `_partitions`: a result per partition, nested by topic
 """
 
 from __future__ import annotations
