@@ -1,59 +1,59 @@
-"""How far a log is safely on disk, and whether its disk can still be believed.
+"""Decides when a log is flushed (`flush.messages`, `flush.ms`) and tracks what is on disk.
 
-After a failed fsync nobody knows which pages the kernel has dropped, and the next fsync reports
-success: so the log takes no more batches, and is not closed as a clean one, until a restart has
-read what is really there. Guarded by the lock of its log.
+After a failed fsync the kernel may have dropped dirty pages, and the next fsync reports success.
+So the log then takes no more appends and is not closed cleanly; a restart reads what is really on
+disk. Guarded by the lock of its log.
 """
 
-from broker_stub.log.log_config import INT64_MAX
+from broker_stub.log.log_config import INT64_MAX, LogConfig
 from pyclient.errors import KafkaStorageError
 
 
 class FlushState:
-    """What was synced, what waits for it, and the failure that ended both.
+    """The flush state of one log.
 
     Attributes:
-        recovery_point: all before this offset is synced; recovery starts there.
+        recovery_point: everything before this offset is synced; recovery starts here.
     """
 
-    __slots__ = ("_asked_ms", "_failure", "_unflushed", "recovery_point")
+    __slots__ = ("_failure", "_scheduled_ms", "_unflushed", "recovery_point")
 
     def __init__(self) -> None:
         self.recovery_point = 0
-        self._unflushed = 0
-        self._asked_ms = INT64_MAX  # the delay of the flush that was asked for
+        self._unflushed = 0  # records appended since the last flush began
+        self._scheduled_ms = INT64_MAX  # the delay of the flush that was requested last
         self._failure: str | None = None
 
     def check(self) -> None:
-        """Refuse to go on after a sync has failed.
+        """Refuse further writes after a failed sync.
 
         Raises:
-            KafkaStorageError: it has.
+            KafkaStorageError: an earlier sync failed.
         """
         if self._failure is not None:
             raise KafkaStorageError(self._failure)
 
-    def ask_in_ms(self, flush_ms: int, end_offset: int) -> int:
-        """In how long a flush of a log with this end is to come; never, if it will come anyway."""
-        if end_offset <= self.recovery_point or flush_ms >= self._asked_ms:
+    def on_append(self, records: int, config: LogConfig) -> bool:
+        """Count appended records; returns whether `flush.messages` is reached."""
+        self._unflushed += records
+        return self._unflushed >= config.flush_messages
+
+    def next_flush_ms(self, flush_ms: int, end_offset: int) -> int:
+        """Delay until the next scheduled flush; INT64_MAX if none is needed."""
+        if end_offset <= self.recovery_point or flush_ms >= self._scheduled_ms:
             return INT64_MAX
-        self._asked_ms = flush_ms
+        self._scheduled_ms = flush_ms
         return flush_ms
 
-    def note_appended(self, records: int) -> int:
-        """Count records that were written; how many wait to be synced now."""
-        self._unflushed += records
-        return self._unflushed
-
-    def begin(self) -> None:
-        """A flush takes care of all that waits."""
+    def on_begin(self) -> None:
+        """A flush of everything appended so far begins."""
         self._unflushed = 0
-        self._asked_ms = INT64_MAX
+        self._scheduled_ms = INT64_MAX
 
-    def done(self, end_offset: int) -> None:
-        """All before `end_offset` is on disk."""
+    def on_synced(self, end_offset: int) -> None:
+        """Everything before `end_offset` is on disk."""
         self.recovery_point = max(self.recovery_point, end_offset)
 
-    def failed(self, reason: str) -> None:
-        """A sync failed: what is on disk is unknown from now on."""
-        self._failure = f"{reason}; nothing more is written until a restart has read what is there"
+    def on_failed(self, reason: str) -> None:
+        """A sync failed: the content of the disk is unknown until a restart."""
+        self._failure = f"{reason}; the log takes no more writes until the broker is restarted"

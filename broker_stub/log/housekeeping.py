@@ -98,7 +98,9 @@ class Housekeeping:
 
     def reindex(self, log: PartitionLog, segment: Segment) -> None:
         """Take on the making of a segment's indexes, which are damaged."""
-        diagnostics.warn("an index does not fit %s; it is made anew", segment.log_path)
+        diagnostics.warn(
+            "rebuilding indexes of %s: they do not match the segment", segment.log_path
+        )
         self._works.append(self._reindex(log, segment))
 
     def recall(self, log: PartitionLog) -> None:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Final
 
 from broker_stub import diagnostics
-from broker_stub.log.files.data_dir import LogDir, partition_of
+from broker_stub.log.files.data_dir import DataDir, partition_of
 from broker_stub.log.files.offset_checkpoints import read_known_offsets
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.files.partition_metadata import read_partition_metadata
@@ -70,7 +70,7 @@ class LogManager:
         self._node_id = node_id
         self._default_config = default_config
         self._never_cut = never_cut
-        self._dirs: list[LogDir] = []
+        self._dirs: list[DataDir] = []
         self._files = OpenFiles(settings.open_files_max) if files is None else files
         self._lock = Lock()
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -121,7 +121,7 @@ class LogManager:
                 folder = os.path.join(self._path_of(directory_id), f"{topic}-{partition}")
                 log = self._logs[key] = self._make_log(folder, key, topic_id, config)
         if log.topic_id == ZERO_UUID:
-            log.name_topic(topic_id)
+            log.set_topic_id(topic_id)
         return log
 
     def _make_log(
@@ -217,7 +217,7 @@ class LogManager:
         """
         try:
             for path in self._paths:
-                self._dirs.append(LogDir(path, self._files.sync))
+                self._dirs.append(DataDir(path, self._files.sync))
             # Those that know their cluster first: a new folder joins it.
             for log_dir in sorted(self._dirs, key=lambda one: one.is_new):
                 log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
@@ -246,7 +246,7 @@ class LogManager:
         except OSError as error:
             raise KafkaStorageError(f"cannot use {', '.join(self._paths)}: {error}") from error
 
-    def _load_dir(self, log_dir: LogDir) -> None:
+    def _load_dir(self, log_dir: DataDir) -> None:
         epoch = log_dir.take_clean_shutdown()
         clean = epoch is not None
         self.was_clean = clean and (self.was_clean or log_dir is self._dirs[0])

@@ -1,54 +1,86 @@
-"""One partition's log: appends, its offsets, what it remembers of producers, its upkeep.
+"""One partition's log: appends, reads, offsets, producers' state, flushes and deletions.
 
-The serving thread appends and reads; the background thread flushes, applies retention, expires
-producers. One lock guards the list of segments, the offsets and the producers' state. Nothing
-slow runs under it: a flush and a deletion take from the list what they need, and act outside.
-The folder is made by the first append, so ten thousand empty partitions cost no file.
+The serving thread appends and reads; the background thread flushes, applies retention and expires
+producers. One lock guards the list of segments, the offsets, the leader epochs and the producers'
+state. Nothing slow runs under it: a flush and a deletion take what they need from the list and
+act outside. Single offsets can be read without the lock, since each is replaced as a whole.
+
+The first append creates the directory, so ten thousand empty partitions cost no file.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from threading import Lock
+from typing import Final, TypeVar
 
 from broker_stub.log.batch.append_info import (
     AppendInfo,
     AppendOrigin,
     BatchPlace,
-    again,
+    duplicate_append,
     number_batches,
 )
 from broker_stub.log.batch.validation import validate
+from broker_stub.log.cleaning.segment_deletion import retire_oldest
 from broker_stub.log.files.checkpoint_file import LEADER_EPOCHS
-from broker_stub.log.files.file_names import retire_oldest
 from broker_stub.log.files.open_files import OpenFiles, SyncFailedError
-from broker_stub.log.files.partition_dir import LogFolder
-from broker_stub.log.leader_epochs import LeaderEpochs
+from broker_stub.log.files.partition_dir import PartitionDir
+from broker_stub.log.flushing import FlushState
+from broker_stub.log.index.transaction_index import AbortedTransaction
+from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
 from broker_stub.log.log_config import INT64_MAX, LogConfig
+from broker_stub.log.producers.producer_state import (
+    ProducerEntry,
+    ProducerState,
+    RememberedBatch,
+)
 from broker_stub.log.producers.sequence_check import check_producers
-from broker_stub.log.producers.transactions import check_marker, note_batches, read_markers
-from broker_stub.log.readable_log import ReadableLog
+from broker_stub.log.producers.transactions import (
+    TransactionRanges,
+    check_marker,
+    note_batches,
+    read_markers,
+)
+from broker_stub.log.rolling import roll, should_roll
 from broker_stub.log.segment import Segment
-from broker_stub.log.segment_list import LogRead
-from broker_stub.log.time_lookup import TimestampAndOffset
+from broker_stub.log.segment_list import LogRead, SegmentList
+from broker_stub.log.time_lookup import TimestampAndOffset, find_max_timestamp, find_timestamp
 from pyclient.errors import KafkaStorageError, OffsetOutOfRangeError, RecordBatchTooLargeError
 
 __all__ = ["AppendInfo", "AppendOrigin", "LogRead", "PartitionLog", "TimestampAndOffset"]
 
-_NEVER: Final = INT64_MAX
-_FLUSH_AGAIN_MS: Final = 10_000
+_FLUSH_RETRY_MS: Final = 10_000
+
+Result = TypeVar("Result")
 
 
-class PartitionLog(ReadableLog):
-    """The log of one partition, open from its construction on."""
+class PartitionLog:
+    """The log of one partition.
+
+    Attributes:
+        cleaned_to: the offset up to which the log was compacted. Background thread only.
+    """
 
     __slots__ = (
         "_clean_end",
-        "_log_folder",
+        "_closed",
+        "_directory",
+        "_flushes",
+        "_high_watermark",
+        "_lock",
+        "_log_end_offset",
+        "_log_start_offset",
         "_request_flush",
         "_request_recall",
+        "_segments",
+        "cleaned_to",
         "config",
         "folder",
+        "leader_epochs",
+        "partition",
+        "producer_state",
+        "topic",
         "topic_id",
     )
 
@@ -65,24 +97,34 @@ class PartitionLog(ReadableLog):
         request_reindexing: Callable[["PartitionLog", Segment], None],
         request_recall: Callable[["PartitionLog"], None],
     ) -> None:
-        """An empty log; `recovery.load_log` fills in what its folder holds.
+        """An empty log; `log_recovery.load_log` loads what its directory holds.
 
-        `request_flush(log, delay_ms)` has `flush` called on the background thread;
-        `request_reindexing(log, segment)` has a segment's indexes made anew there, and
-        `request_recall(log)` has producers remember more. The last two may be called under the
-        lock.
+        The callbacks request work on the background thread: `request_flush(log, delay_ms)` a
+        `flush`, `request_reindexing(log, segment)` a rebuild of the segment's indexes,
+        `request_recall(log)` a read of the producers' older batches. The last two may be called
+        under the lock.
         """
-        epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
-        super().__init__(topic, partition, epochs, partial(request_reindexing, self))
-        self.folder = folder
+        self.topic = topic
+        self.partition = partition
         self.topic_id = topic_id
         self.config = config
-        self._log_folder = LogFolder(
+        self.folder = folder
+        self.leader_epochs = LeaderEpochs(os.path.join(folder, LEADER_EPOCHS))
+        self.producer_state = ProducerState()
+        self.cleaned_to = 0
+        self._lock = Lock()
+        self._log_start_offset = 0
+        self._log_end_offset = 0
+        self._high_watermark = 0
+        self._flushes = FlushState()
+        self._segments = SegmentList(partial(request_reindexing, self))
+        self._directory = PartitionDir(
             folder, topic_id, files, self.leader_epochs, self.producer_state
         )
         self._request_flush = request_flush
         self._request_recall = partial(request_recall, self)
-        self._clean_end = -1  # the end of the log, where it was opened after a clean stop
+        self._clean_end = -1  # the end offset, if the log was opened after a clean shutdown
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"PartitionLog({self.topic}-{self.partition}, {self.folder})"
@@ -96,42 +138,105 @@ class PartitionLog(ReadableLog):
         *,
         is_clean: bool,
     ) -> None:
-        """Take over what was found in the folder; called once, before any other use.
+        """Set what was found in the directory; called once, before any other use.
 
-        `is_clean` says whether all of it is as a clean stop left it.
+        `is_clean` says whether everything is as a clean shutdown left it.
         """
         for segment in segments:
             self._segments.add(segment)
         self._log_start_offset = log_start_offset
         self._log_end_offset = log_end_offset
         self._high_watermark = log_start_offset
-        self._flushes.done(recovery_point)
-        self._flushes.note_appended(log_end_offset - recovery_point)
+        self._flushes.on_synced(recovery_point)
+        self._flushes.on_append(log_end_offset - recovery_point, self.config)
         self._clean_end = log_end_offset if is_clean else -1
-        self._ask_for_flush(self._flushes.ask_in_ms(self.config.flush_ms, log_end_offset))
+        self._schedule_flush(self._flushes.next_flush_ms(self.config.flush_ms, log_end_offset))
 
-    def name_topic(self, topic_id: bytes) -> None:
-        """Take the id of the topic, which the folder does not tell any more.
+    def set_topic_id(self, topic_id: bytes) -> None:
+        """Set the id of the topic, which the directory has lost.
 
         Raises:
             KafkaStorageError: the disk refused.
         """
         self.topic_id = topic_id
-        self._log_folder.name_topic(topic_id)
-
-    def assign_leader_epoch(self, leader_epoch: int) -> None:
-        """Note that a leader takes over at the end of the log."""
-        with self._lock:
-            self._note_leader_epoch(leader_epoch, self._log_end_offset)
+        self._directory.set_topic_id(topic_id)
 
     def update_config(self, config: LogConfig) -> None:
-        """Go by other values from now on."""
+        """Use the topic's new configuration."""
         with self._lock:
             self.config = config
             for segment in self._segments:
                 segment.update_config(config)
-            flush_in_ms = self._flushes.ask_in_ms(config.flush_ms, self._log_end_offset)
-        self._ask_for_flush(flush_in_ms)
+            delay_ms = self._flushes.next_flush_ms(config.flush_ms, self._log_end_offset)
+        self._schedule_flush(delay_ms)
+
+    # Offsets and epochs
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that can be read."""
+        return self._log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which all in-sync replicas have the log."""
+        return self._high_watermark
+
+    @property
+    def recovery_point(self) -> int:
+        """The offset up to which everything is synced."""
+        return self._flushes.recovery_point
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset up to which every transaction is committed or aborted."""
+        first_unstable = self.producer_state.first_unstable_offset
+        if first_unstable is None:
+            return self._high_watermark
+        return min(self._high_watermark, max(first_unstable, self._log_start_offset))
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Move the high watermark forward, at most to the log end; returns whether it moved."""
+        with self._lock:
+            before = self._high_watermark
+            self._high_watermark = max(before, min(offset, self._log_end_offset))
+            return self._high_watermark > before
+
+    def assign_leader_epoch(self, leader_epoch: int) -> None:
+        """Start a leader epoch at the end of the log."""
+        with self._lock:
+            self._assign_leader_epoch(leader_epoch, self._log_end_offset)
+
+    def _assign_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        if self.leader_epochs.assign(leader_epoch, start_offset) and self._segments:
+            self._directory.write_leader_epoch(start_offset)
+
+    def end_of_epoch(self, leader_epoch: int) -> EpochEnd:
+        """The end offset of an epoch, or of the last earlier one that this log has."""
+        with self._lock:
+            return self.leader_epochs.end_offset_for(leader_epoch, self._log_end_offset)
+
+    # Producers
+
+    def producers(self) -> tuple[ProducerEntry, ...]:
+        """The producers that the log currently remembers."""
+        with self._lock:
+            return tuple(self.producer_state)
+
+    def recall_producers(self, older: Mapping[int, Iterable[RememberedBatch]]) -> None:
+        """Add older batches, by producer id, that were read from the log's tail."""
+        with self._lock:
+            self.producer_state.recall(older)
+
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget idempotent producers that wrote nothing for `expiration_ms`."""
+        with self._lock:
+            self.producer_state.expire(now_ms, expiration_ms)
 
     # Appending
 
@@ -143,17 +248,17 @@ class PartitionLog(ReadableLog):
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Check the batches, give them their offsets, and write them in one go.
+        """Validate the batches, assign their offsets, and write them.
 
-        Offsets and epoch are written into the caller's buffer, unless that is read-only.
+        Offsets and leader epoch are written into the caller's buffer, unless that is read-only.
 
         Raises:
-            KafkaError: as `batch_validation.validate` says, and as below; nothing was written.
+            KafkaError: as in `validation.validate` and below; nothing was written.
             InvalidProducerEpochError, OutOfOrderSequenceError: see `check_producers`.
             TransactionCoordinatorFencedError: see `transactions.check_marker`.
-            RecordBatchTooLargeError: the batches are larger than a segment may be.
-            KafkaStorageError: the disk refused, now or at a sync before, or the log is closed, or
-                it has to look whether this is a retry (see `check_producers`).
+            RecordBatchTooLargeError: the batches are larger than `segment.bytes`.
+            KafkaStorageError: the disk refused, an earlier sync failed, the log is closed, or the
+                producer's older batches have to be read first (see `check_producers`).
         """
         view = memoryview(batches)
         if view.readonly:
@@ -163,7 +268,7 @@ class PartitionLog(ReadableLog):
         markers = read_markers(view, headers)
         if len(view) > config.segment_bytes:
             raise RecordBatchTooLargeError(
-                f"{len(view)} bytes do not fit a segment of {config.segment_bytes}"
+                f"{len(view)} bytes do not fit into a segment of {config.segment_bytes}"
             )
         with self._lock:
             self._check_open()
@@ -175,12 +280,14 @@ class PartitionLog(ReadableLog):
                 from_client=origin is AppendOrigin.CLIENT,
             )
             if duplicate is not None:
-                return again(duplicate, config, self._log_start_offset, self.recovery_point)
+                return duplicate_append(
+                    duplicate, config, self._log_start_offset, self.recovery_point
+                )
             for index, marker in markers.items():
                 check_marker(self.producer_state, headers[index], marker)
             first_offset = self._log_end_offset
             places = number_batches(view, headers, first_offset, leader_epoch)
-            self._note_leader_epoch(leader_epoch, first_offset)
+            self._assign_leader_epoch(leader_epoch, first_offset)
             rolled = self._write(view, places, now_ms)
             note_batches(
                 self.producer_state,
@@ -191,9 +298,9 @@ class PartitionLog(ReadableLog):
             )
             last_offset = places[-1].last_offset
             self._log_end_offset = last_offset + 1
-            unflushed = self._flushes.note_appended(last_offset + 1 - first_offset)
-            # A sealed segment is synced once, and never checked again.
-            flush_in_ms = self._flushes.ask_in_ms(
+            flush_due = self._flushes.on_append(last_offset + 1 - first_offset, config)
+            # A sealed segment is synced at once: recovery never checks it again.
+            delay_ms = self._flushes.next_flush_ms(
                 0 if rolled else config.flush_ms, self._log_end_offset
             )
             info = AppendInfo(
@@ -202,45 +309,120 @@ class PartitionLog(ReadableLog):
                 now_ms if config.uses_append_time else -1,
                 self._log_start_offset,
                 False,
-                unflushed >= config.flush_messages,
+                flush_due,
             )
-        self._ask_for_flush(flush_in_ms)
+        self._schedule_flush(delay_ms)
         return info
 
-    def _ask_for_flush(self, delay_ms: int) -> None:
-        if delay_ms != _NEVER:
-            self._request_flush(self, delay_ms)
-
-    def _note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        if self.leader_epochs.assign(leader_epoch, start_offset) and self._segments:
-            self._log_folder.write_leader_epoch(start_offset)
-
     def _write(self, view: memoryview, places: Sequence[BatchPlace], now_ms: int) -> bool:
-        """Write to the active segment, or to a new one: then tell that one has ended."""
+        """Write to the active segment, rolled first if needed; returns whether it was rolled."""
+        segments = self._segments
         rolled = False
-        if not self._segments:
-            self._log_folder.make(self._segments, self._log_end_offset, self.config, now_ms)
-        elif self._segments.active.should_roll(
+        if not segments:
+            self._directory.create(segments, self._log_end_offset, self.config, now_ms)
+        elif should_roll(
+            segments.active,
             len(view),
             max(place.max_timestamp for place in places),
             places[-1].last_offset,
             self.config,
             now_ms,
         ):
-            self._roll(now_ms)
+            roll(segments, self._directory, self._log_end_offset, self.config, now_ms)
             rolled = True
-        self._segments.active.append(view, places)
+        segments.active.append(view, places)
         return rolled
 
-    def _roll(self, now_ms: int) -> None:
-        self._log_folder.roll(self._segments, self._log_end_offset, self.config, now_ms)
+    # Reading
 
-    # Maintenance
+    @property
+    def size(self) -> int:
+        """The bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """A copy of the list of segments, oldest first."""
+        with self._lock:
+            return tuple(self._segments)
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        limit_offset: int | None = None,
+        min_one_batch: bool = True,
+    ) -> LogRead:
+        """Whole batches of one segment, starting with the batch that contains `offset`.
+
+        Reads only batches before `limit_offset`, by default the end of the log. With
+        `min_one_batch` the first batch is returned even if it is larger than `max_bytes`.
+
+        Raises:
+            OffsetOutOfRangeError: the offset is before the log start or after the log end.
+            KafkaStorageError: the disk refused, or the log is closed.
+        """
+        with self._lock:
+            self._check_open()
+            end_offset = self._log_end_offset
+            if not self._log_start_offset <= offset <= end_offset:
+                raise OffsetOutOfRangeError(
+                    f"{self.topic}-{self.partition} has offsets {self._log_start_offset} to "
+                    f"{end_offset}, not {offset}"
+                )
+            if limit_offset is not None and limit_offset < end_offset:
+                end_offset = limit_offset
+            if offset >= end_offset:
+                return LogRead(None, offset)
+            return self._segments.read(
+                offset, max_bytes, end_offset, self._log_end_offset, min_one_batch
+            )
+
+    def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that may have records in a range of offsets."""
+        with self._lock:
+            self._check_open()
+            return self._segments.aborted_transactions(from_offset, to_offset)
+
+    def uncommitted(self) -> TransactionRanges:
+        """All aborted and all open transactions."""
+        with self._lock:
+            start, end = self._log_start_offset, self._log_end_offset
+            aborted = self._segments.aborted_transactions(start, end)
+            return TransactionRanges(aborted, self.producer_state.open_transactions)
+
+    def lookup_timestamp(self, timestamp_ms: int) -> TimestampAndOffset | None:
+        """The first record with a timestamp of at least `timestamp_ms`.
+
+        Raises:
+            KafkaStorageError, CorruptRecordError: the batch cannot be read.
+        """
+        with self._lock:
+            self._check_open()
+            return find_timestamp(self._segments.all(), timestamp_ms, self._log_start_offset)
+
+    def max_timestamp(self) -> TimestampAndOffset | None:
+        """The first record with the latest timestamp; raises as `lookup_timestamp`."""
+        with self._lock:
+            self._check_open()
+            return find_max_timestamp(self._segments.all())
+
+    def while_open(self, act: Callable[[SegmentList], Result]) -> Result | None:
+        """Call `act`, which must be quick, under the lock; None if the log is closed."""
+        with self._lock:
+            return None if self._closed else act(self._segments)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise KafkaStorageError(f"the log of {self.topic}-{self.partition} is closed")
+
+    # Deleting
 
     def delete_records(self, offset: int) -> int:
-        """Move the start of the log to `offset` (-1: the high watermark); the new start.
+        """Move the log start to `offset` (-1: the high watermark); returns the new start.
 
-        Retention deletes the segments that are before it then.
+        Retention later deletes the segments before it.
 
         Raises:
             OffsetOutOfRangeError: the offset is past the high watermark.
@@ -259,13 +441,13 @@ class PartitionLog(ReadableLog):
     def detach_oldest(
         self, choose: Callable[[Sequence[Segment], "PartitionLog"], int], now_ms: int
     ) -> list[str]:
-        """Take the oldest segments out, as many as `choose` says; the files, to be removed.
+        """Take out as many of the oldest segments as `choose` says; returns the files to remove.
 
-        When all go, a new one is started first: the log keeps its end. Those whose files can't be
-        renamed stay, with all that follow.
+        If that is all of them, the log rolls first and so keeps its end offset. A segment whose
+        files cannot be renamed stays, and so do those after it.
 
         Raises:
-            KafkaStorageError: the new segment could not be made.
+            KafkaStorageError: the new segment could not be created.
             OSError: no file could be renamed.
         """
         with self._lock:
@@ -275,7 +457,7 @@ class PartitionLog(ReadableLog):
             if count == 0:
                 return []
             if count == len(self._segments):
-                self._roll(now_ms)
+                roll(self._segments, self._directory, self._log_end_offset, self.config, now_ms)
             try:
                 return retire_oldest(self._segments, count)
             finally:
@@ -285,74 +467,82 @@ class PartitionLog(ReadableLog):
         if offset > self._log_start_offset:
             self._log_start_offset = offset
             if self.leader_epochs.truncate_from_start(offset) and self._segments:
-                self._log_folder.renew_leader_epochs()
+                self._directory.rewrite_leader_epochs()
+
+    # Flushing and closing
 
     def flush(self) -> None:
-        """Fsync what was appended so far. Blocks: background thread.
+        """Fsync everything appended so far. Blocks: background thread only.
 
         Raises:
-            KafkaStorageError: the disk refused, now or before.
+            KafkaStorageError: the disk refused, now or earlier.
         """
         self._flush()
 
     def flush_soon(self) -> None:
-        """Have it flushed in the background."""
+        """Request a flush on the background thread."""
         self._request_flush(self, 0)
+
+    def _schedule_flush(self, delay_ms: int) -> None:
+        if delay_ms != INT64_MAX:
+            self._request_flush(self, delay_ms)
 
     def _flush(self, *, is_closing: bool = False) -> None:
         with self._lock:
             if self._closed:
                 return
             self._flushes.check()
-            self._flushes.begin()
+            self._flushes.on_begin()
             if not self._segments:
                 return
             end_offset = self._log_end_offset
-            # With the segment that ends there: when it was rolled, its indexes were not synced.
+            # Includes the segment that ends at the recovery point: if it was rolled there, its
+            # indexes are not synced yet.
             segments = self._segments.since(self.recovery_point - 1)
         try:
-            self._log_folder.sync(segments, is_new=not self.recovery_point, is_closing=is_closing)
+            self._directory.sync(segments, is_new=not self.recovery_point, is_closing=is_closing)
         except SyncFailedError as error:
             with self._lock:
-                self._flushes.failed(f"{self.folder} could not be synced: {error}")
+                self._flushes.on_failed(f"cannot sync {self.folder}: {error}")
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         except OSError as error:
-            # No sync has failed: there was no descriptor, say. It will do later.
+            # No fsync failed (out of descriptors, say), so a later flush can succeed.
             if not is_closing:
-                self._request_flush(self, _FLUSH_AGAIN_MS)
+                self._request_flush(self, _FLUSH_RETRY_MS)
             raise KafkaStorageError(f"cannot sync {self.folder}: {error}") from error
         with self._lock:
-            self._flushes.done(end_offset)
+            self._flushes.on_synced(end_offset)
 
     def close(self) -> None:
-        """Write out what a clean start needs, and let go of the files. Blocks.
+        """Write what a clean start needs, and close the files. Blocks.
 
         Raises:
-            KafkaStorageError: the disk refused; the log is closed, and needs recovery.
+            KafkaStorageError: the disk refused; the log is closed and needs recovery.
         """
         try:
             with self._lock:
-                if self._is_as_a_clean_stop_left_it():
+                if self._is_unchanged():
                     return
                 if self._segments and not self._closed:
                     self._segments.active.seal()
                     if self._log_end_offset > 0:
-                        self._log_folder.take_snapshot(self._log_end_offset)
+                        self._directory.write_snapshot(self._log_end_offset)
             self._flush(is_closing=True)
         except OSError as error:
             raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
         finally:
             self.abandon()
 
-    def _is_as_a_clean_stop_left_it(self) -> bool:
+    def _is_unchanged(self) -> bool:
+        """Whether the files are still as a clean shutdown left them."""
         return (
             self._clean_end == self._log_end_offset
-            and not self._log_folder.has_changed
-            and not any(segment.has_new_indexes for segment in self._segments)
+            and not self._directory.has_changed
+            and not any(segment.indexes.are_rebuilt for segment in self._segments)
         )
 
     def abandon(self) -> None:
-        """Let go of the files and write nothing, as if the process had been killed."""
+        """Close the files without writing anything, as if the process had been killed."""
         with self._lock:
             self._closed = True
             for segment in self._segments:

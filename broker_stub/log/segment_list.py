@@ -1,4 +1,4 @@
-"""The segments of a log in order: which one holds an offset, and which batches a read gets.
+"""The segments of a log in order: finds the one that holds an offset, and reads from it.
 
 Guarded by the lock of its log.
 """
@@ -17,12 +17,12 @@ _BASE_OFFSET: Final = attrgetter("base_offset")
 
 
 class LogRead(NamedTuple):
-    """Whole batches of one segment, the one that contains the asked offset first."""
+    """Whole batches of one segment; the first one contains the requested offset."""
 
     records: FileSlice | None
     """None: there is nothing to read at this offset yet."""
     next_offset: int
-    """Where a reader goes on."""
+    """The offset of the next read."""
 
 
 class SegmentList:
@@ -31,10 +31,10 @@ class SegmentList:
     __slots__ = ("_on_damaged", "_read_end", "_segments")
 
     def __init__(self, on_damaged: Callable[[Segment], None]) -> None:
-        """Without segments; `on_damaged` is told when one needs its indexes made anew."""
+        """An empty list; `on_damaged` is called with a segment whose indexes need a rebuild."""
         self._on_damaged = on_damaged
         self._segments: list[Segment] = []
-        # Where the last read ended (offset, segment, position): most readers go on there.
+        # Where the last read ended (offset, segment, position): most readers continue there.
         self._read_end: tuple[int, Segment, int] | None = None
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class SegmentList:
         return self._segments[-1]
 
     def all(self) -> Sequence[Segment]:
-        """The segments, oldest first; not to be kept."""
+        """The segments, oldest first. This is the list itself: do not keep it."""
         return self._segments
 
     def since(self, offset: int) -> list[Segment]:
@@ -57,24 +57,24 @@ class SegmentList:
         return self._segments[self._holding(offset) :]
 
     def add(self, segment: Segment) -> None:
-        """Make a segment the active one."""
-        segment.on_damaged = self._on_damaged
+        """Append a segment, which becomes the active one."""
+        segment.rebuild_indexes_by(self._on_damaged)
         self._segments.append(segment)
 
     def remove_oldest(self, count: int) -> list[Segment]:
-        """Take the oldest segments out."""
+        """Remove the `count` oldest segments from the list and return them."""
         removed = self._segments[:count]
         del self._segments[:count]
         self._read_end = None
         return removed
 
     def has(self, segments: Iterable[Segment]) -> bool:
-        """Whether these are all there still."""
+        """Whether all of these are still in the list."""
         return set(segments) <= set(self._segments)
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put a segment in the place of others that lie side by side."""
-        new.on_damaged = self._on_damaged
+        """Replace adjacent segments by one."""
+        new.rebuild_indexes_by(self._on_damaged)
         at = self._segments.index(old[0])
         self._segments[at : at + len(old)] = [new]
         self._read_end = None
@@ -88,7 +88,7 @@ class SegmentList:
             segment = self._segments[at]
             limit, next_offset = self._limit_in(at, position, end_offset, log_end_offset)
             if limit - position > max_bytes:
-                limit, next_offset = segment.whole_batches(position, max_bytes, limit)
+                limit, next_offset = segment.search.whole_batches(position, max_bytes, limit)
         except CorruptRecordError:
             if self._read_end is None:
                 raise
@@ -100,17 +100,17 @@ class SegmentList:
         if limit <= position:
             return LogRead(None, offset)
         self._read_end = (next_offset, segment, limit)
-        return LogRead(FileSlice(segment.file(), position, limit - position), next_offset)
+        return LogRead(FileSlice(segment.records.file(), position, limit - position), next_offset)
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions that may have records in a range of offsets.
 
-        Their entries stand where their markers are, which may be much later.
+        An entry is in the segment of the abort marker, which may be much later.
         """
         found = []
         for segment in self.since(from_offset):
             if not segment.transaction_index:
-                continue  # as in most: thousands of segments are passed over quickly
+                continue  # the common case: keeps a walk over thousands of segments fast
             transactions, complete = segment.transaction_index.search(from_offset, to_offset)
             found += transactions
             if complete:
@@ -121,15 +121,19 @@ class SegmentList:
         return max(bisect_right(self._segments, offset, key=_BASE_OFFSET) - 1, 0)
 
     def _locate(self, offset: int) -> tuple[int, int]:
-        """Which segment has the batch of `offset`, or the next batch after it, and where."""
+        """The segment and position of the batch with `offset`, or of the next batch after it."""
         segments = self._segments
         at = self._holding(offset)
         if self._read_end is not None:
             next_offset, segment, position = self._read_end
-            if next_offset == offset and segment is segments[at] and position < segment.size:
+            if (
+                next_offset == offset
+                and segment is segments[at]
+                and position < segment.records.size
+            ):
                 return at, position
-        # Compaction can leave a segment that ends before the next one starts.
-        while (found := segments[at].find(offset)) is None:
+        # After compaction a segment may end before the next one starts.
+        while (found := segments[at].search.find(offset)) is None:
             if at + 1 == len(segments):
                 return at, segments[at].size
             at += 1
@@ -138,20 +142,21 @@ class SegmentList:
     def _limit_in(
         self, at: int, position: int, end_offset: int, log_end_offset: int
     ) -> tuple[int, int]:
-        """Where in a segment the batches before `end_offset` end, and the offset after them.
+        """Where the batches before `end_offset` end in a segment, and the offset after them.
 
-        Where the way there is damaged, batches from `position` on end before that.
+        If there is damage on the way, they end before the damage.
         """
         segment = self._segments[at]
         last = at + 1 == len(self._segments)
         next_base = log_end_offset if last else self._segments[at + 1].base_offset
         if end_offset < next_base:
             try:
-                found = segment.find(end_offset)
+                found = segment.search.find(end_offset)
             except CorruptRecordError as error:
-                if error.position is None or error.position <= position:
+                damage = error.position
+                if damage is None or damage <= position:
                     raise
-                return segment.whole_batches(position, error.position - position, error.position)
+                return segment.search.whole_batches(position, damage - position, damage)
             if found is not None:
                 return found[0], found[1].base_offset
-        return segment.size, next_base
+        return segment.records.size, next_base

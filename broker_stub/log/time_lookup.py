@@ -32,9 +32,9 @@ def find_timestamp(
 ) -> TimestampAndOffset | None:
     """The first record from `from_offset` on that is not older than `timestamp_ms`."""
     for segment in segments:
-        if segment.max_timestamp[0] < timestamp_ms:
+        if segment.search.max_timestamp[0] < timestamp_ms:
             continue
-        for position, header in segment.walk_since(timestamp_ms, from_offset):
+        for position, header in segment.search.walk_since(timestamp_ms, from_offset):
             if header.max_timestamp >= timestamp_ms and header.last_offset >= from_offset:
                 found = _first_record(segment, position, header, timestamp_ms, from_offset)
                 if found is not None:
@@ -44,17 +44,17 @@ def find_timestamp(
 
 def find_max_timestamp(segments: Sequence[Segment]) -> TimestampAndOffset | None:
     """The first of the records with the latest timestamp."""
-    dated = [segment for segment in segments if segment.max_timestamp[0] >= 0]
+    dated = [segment for segment in segments if segment.search.max_timestamp[0] >= 0]
     if not dated:
         return None
-    latest = max(dated, key=lambda segment: segment.max_timestamp[0])
-    return find_timestamp([latest], latest.max_timestamp[0], latest.base_offset)
+    latest = max(dated, key=lambda segment: segment.search.max_timestamp[0])
+    return find_timestamp([latest], latest.search.max_timestamp[0], latest.base_offset)
 
 
 def _first_record(
     segment: Segment, position: int, header: BatchHeader, timestamp_ms: int, from_offset: int
 ) -> TimestampAndOffset | None:
-    batch = RecordBatch(read_exactly(segment.file(), position, header.size))
+    batch = RecordBatch(read_exactly(segment.records.file(), position, header.size))
     try:
         decoder = batch.decoder(from_offset=from_offset, max_expanded=LOOKED_AT_BYTES)
     except CorruptRecordError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.log.segment import LOG_SUFFIX
+from broker_stub.log.files.file_names import LOG_SUFFIX
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.testing.simulation import explore
 from broker_stub.testing.simulation.disk import SimulatedDisk

@@ -62,7 +62,7 @@ def number_batches(
     return places
 
 
-def again(
+def duplicate_append(
     batch: RememberedBatch, config: LogConfig, log_start_offset: int, recovery_point: int
 ) -> AppendInfo:
     """The answer to a retry of a batch that was written before.

@@ -134,5 +134,5 @@ def _too_young_from(log: PartitionLog, segments: Sequence[Segment], now_ms: int)
 def _is_overdue(log: PartitionLog, segments: Sequence[Segment], now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
     return lag_ms != INT64_MAX and any(
-        0 < segment.first_timestamp < now_ms - lag_ms for segment in segments
+        0 < segment.records.first_timestamp < now_ms - lag_ms for segment in segments
     )

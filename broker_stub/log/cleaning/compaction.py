@@ -16,12 +16,13 @@ from broker_stub.log.cleaning.batch_filter import BatchFilter, last_records
 from broker_stub.log.cleaning.cleaned_transactions import CleanedTransactions
 from broker_stub.log.cleaning.offset_map import OffsetMap
 from broker_stub.log.cleaning.segment_swap import swap_in
+from broker_stub.log.files.file_names import CLEANED_SUFFIX
 from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.index.sparse_index import OffsetIndex, TimeIndex
 from broker_stub.log.log_config import INT32_MAX, INT64_MAX
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.segment import CLEANED_SUFFIX, Segment
+from broker_stub.log.segment import Segment
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import HEADER_SIZE, RecordBatch, iter_batches
 
@@ -105,7 +106,7 @@ class Compaction:
         for segment, next_base in zip(self._segments, self._next_bases, strict=False):
             if next_base <= self._dirty_from:
                 continue
-            found = segment.find(self._dirty_from)
+            found = segment.search.find(self._dirty_from)
             for batches in _read(segment, found[0] if found else segment.size):
                 for batch in batches:
                     if batch.base_offset >= self._dirty_to:
@@ -221,7 +222,7 @@ class Compaction:
 
 def _read(segment: Segment, position: int) -> Iterator[list[RecordBatch]]:
     """The batches of a segment from a position on, some at a time, each checked."""
-    file = segment.file()
+    file = segment.records.file()
     while position < segment.size:
         size = min(_READ_BYTES, segment.size - position)
         batches = list(_checked(read_exactly(file, position, size), segment))

@@ -9,10 +9,11 @@ no rename takes from them. Background thread; what touches the log's list is und
 
 from collections.abc import Sequence
 
-from broker_stub.log.files.file_names import rename_deleted
+from broker_stub.log.cleaning.segment_deletion import rename_deleted
+from broker_stub.log.files.file_names import SWAP_SUFFIX
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.segment import SWAP_SUFFIX, Segment
+from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import SegmentList
 from pyclient.errors import KafkaError
 

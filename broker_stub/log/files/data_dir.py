@@ -25,10 +25,10 @@ _VERSION: Final = "1"
 
 # Who has which folder, by process (a forked child has none) and real path. Its threads need no
 # lock: `setdefault` is one step.
-_in_use: dict[tuple[int, str], "weakref.ref[LogDir]"] = {}
+_in_use: dict[tuple[int, str], "weakref.ref[DataDir]"] = {}
 
 
-class LogDir:
+class DataDir:
     """One of the folders that a broker keeps its partitions in; locked until released."""
 
     def __init__(self, path: str, sync: Sync = fsync) -> None:

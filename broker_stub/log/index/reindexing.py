@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from broker_stub.log.cleaning.compaction import Work
-from broker_stub.log.index.index_builder import Noting
+from broker_stub.log.files.file_names import REBUILT_SUFFIX
+from broker_stub.log.index.index_builder import IndexBuilder
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.log.segment import REBUILT_SUFFIX, Segment
+from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import SegmentList
 
 _BATCHES_BETWEEN_PAUSES: Final = 1024
@@ -30,24 +31,24 @@ def reindex(log: PartitionLog, segment: Segment) -> Work:
     """
     indexes = segment.new_indexes(REBUILT_SUFFIX)
     made = (indexes.offset_index.path, indexes.time_index.path)
-    noting = Noting(segment, indexes)
+    builder = IndexBuilder(segment.records, indexes)
 
     def finish(segments: SegmentList) -> bool:
         """Note what came since, and put the indexes in place; not if that would take long."""
         if not segments.has([segment]):
             return True
-        if segment.size - noting.position > _CAUGHT_UP_BYTES:
+        if segment.size - builder.position > _CAUGHT_UP_BYTES:
             return False
-        while noting.position < segment.size:
-            noting.run(segment.size)
+        while builder.position < segment.size:
+            builder.run(segment.size)
         segment.use_indexes(indexes, is_sealed=segment is not segments.active)
         return True
 
     try:
         while True:
             end = segment.size
-            while noting.position < end:
-                noting.run(end, _BATCHES_BETWEEN_PAUSES)
+            while builder.position < end:
+                builder.run(end, _BATCHES_BETWEEN_PAUSES)
                 yield
             indexes.spill()
             indexes.sync()

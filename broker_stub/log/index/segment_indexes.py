@@ -4,16 +4,13 @@ They can be made anew beside the ones in use, and take their place. Guarded by t
 """
 
 import os
-from typing import Final
 
 from broker_stub.log.batch.append_info import BatchPlace
 from broker_stub.log.batch.header import NO_TIMESTAMP
+from broker_stub.log.files.file_names import INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.index.sparse_index import OffsetIndex, TimeIndex
 from broker_stub.log.log_config import LogConfig
-
-INDEX_SUFFIX: Final = ".index"
-TIME_INDEX_SUFFIX: Final = ".timeindex"
 
 
 class SegmentIndexes:
@@ -49,21 +46,14 @@ class SegmentIndexes:
         ending: str = "",
     ) -> None:
         """Over files of the given sizes; `is_empty` says whether the segment has no batch."""
-        stem = os.path.join(folder, f"{base_offset:020d}")
-        size_max = config.segment_index_bytes
+        max_bytes = config.segment_index_bytes
+        path = os.path.join(folder, file_name(base_offset, INDEX_SUFFIX + ending))
         self.offset_index = OffsetIndex(
-            stem + INDEX_SUFFIX + ending,
-            base_offset,
-            files,
-            max_bytes=size_max,
-            stored_bytes=index_bytes,
+            path, base_offset, files, max_bytes=max_bytes, stored_bytes=index_bytes
         )
+        path = os.path.join(folder, file_name(base_offset, TIME_INDEX_SUFFIX + ending))
         self.time_index = TimeIndex(
-            stem + TIME_INDEX_SUFFIX + ending,
-            base_offset,
-            files,
-            max_bytes=size_max,
-            stored_bytes=time_index_bytes,
+            path, base_offset, files, max_bytes=max_bytes, stored_bytes=time_index_bytes
         )
         self.max_timestamp = (NO_TIMESTAMP, base_offset) if is_empty else None
         self.are_rebuilt = False

@@ -67,7 +67,7 @@ def _start_in(segment: Segment, position: int) -> int:
     if position <= 0:
         return 0
     try:
-        return segment.batch_around(position)
+        return segment.search.batch_around(position)
     except CorruptRecordError:
         behind = _indexed_behind(segment, position)
         return segment.size if behind is None else behind
@@ -77,7 +77,7 @@ def _note(log: PartitionLog, segment: Segment, position: int, older: "_OlderBatc
     """Note the batches from a position on, but for what damage hides."""
     while True:
         try:
-            for count, (at, header) in enumerate(segment.walk(position), 1):
+            for count, (at, header) in enumerate(segment.records.walk(position), 1):
                 position = at
                 older.note(header)
                 if count % _BATCHES_BETWEEN_PAUSES == 0:

@@ -10,18 +10,15 @@ from collections.abc import Collection, Sequence
 
 from broker_stub import diagnostics
 from broker_stub.log.batch.header import NO_PRODUCER_ID, BatchHeader
+from broker_stub.log.files.file_names import SNAPSHOT_SUFFIX, file_name
 from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.index.transaction_index import TransactionIndex
 from broker_stub.log.log_config import INT32_MAX
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producers.producer_state import ProducerState
-from broker_stub.log.producers.snapshot import (
-    SNAPSHOT_SUFFIX,
-    CorruptSnapshotError,
-    read_snapshot,
-)
+from broker_stub.log.producers.snapshot import CorruptSnapshotError, read_snapshot
 from broker_stub.log.producers.transactions import note_batches, read_markers
-from broker_stub.log.segment import Segment, file_name
+from broker_stub.log.segment import Segment
 from pyclient.errors import CorruptRecordError
 from pyclient.records.batch import RecordBatch
 
@@ -86,16 +83,16 @@ def _replay(
 def _replay_segment(
     state: ProducerState, segment: Segment, from_offset: int, index: TransactionIndex | None
 ) -> None:
-    for position, header in segment.walk_over_damage(_position_of(segment, from_offset)):
+    for position, header in segment.search.walk_over_damage(_position_of(segment, from_offset)):
         if header.producer_id == NO_PRODUCER_ID:
             continue
         markers = {}
         try:
             if header.is_control:
-                batch = memoryview(read_exactly(segment.file(), position, header.size))
+                batch = memoryview(read_exactly(segment.records.file(), position, header.size))
                 markers = read_markers(batch, [header])
             elif not _goes_on(state, header):
-                RecordBatch(read_exactly(segment.file(), position, header.size)).check_crc()
+                RecordBatch(read_exactly(segment.records.file(), position, header.size)).check_crc()
         except CorruptRecordError as error:
             # What it says of its producer may be wrong; what others say is not.
             diagnostics.warn("%s: producers go without a batch: %s", segment.log_path, error)
@@ -117,7 +114,7 @@ def _goes_on(state: ProducerState, header: BatchHeader) -> bool:
 def _position_of(segment: Segment, offset: int) -> int:
     if offset <= segment.base_offset:
         return 0
-    found = segment.find(offset)
+    found = segment.search.find(offset)
     return found[0] if found else segment.size
 
 

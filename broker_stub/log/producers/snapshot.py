@@ -19,8 +19,6 @@ from broker_stub.log.producers.producer_state import (
 from pyclient import _twin
 from pyclient.errors import KafkaError
 
-SNAPSHOT_SUFFIX: Final = ".snapshot"
-
 _VERSION: Final = 1
 _HEAD: Final = struct.Struct(">hIi")
 _CHECKED_FROM: Final = 6

@@ -12,16 +12,17 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.batch.append_info import BatchPlace
 from broker_stub.log.batch.batch_checker import BatchChecker, refuse_old_format
 from broker_stub.log.files.checkpoint_file import CorruptCheckpointError
-from broker_stub.log.files.file_names import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.leader_epochs import LeaderEpochs
-from broker_stub.log.log_config import INT64_MAX
+from broker_stub.log.log_config import INT32_MAX, INT64_MAX
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.producers.replay import recover_producers
+from broker_stub.log.recovery.folder_scan import FolderFiles, SegmentFiles, list_files
 from broker_stub.log.recovery.swap_recovery import finish_swaps
-from broker_stub.log.segment import OFFSETS_MAX, Segment
+from broker_stub.log.segment import Segment
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 
 
@@ -82,7 +83,7 @@ class _Loading:
         log = self._log
         segments = [self._open_segment(sizes) for sizes in self._found.segments]
         if segments:  # old messages can only be where the log begins
-            refuse_old_format(segments[0].file(), 0, segments[0].size)
+            refuse_old_format(segments[0].records.file(), 0, segments[0].size)
         epochs_known = self._load_epochs()
         self._recover(segments)
         end_offset = self._end_of(segments)
@@ -165,10 +166,12 @@ class _Loading:
 
     def _reindex_segment(self, segment: Segment, next_base: int | None) -> None:
         """Rebuild the indexes of what was synced: whatever it holds, nothing is cut off."""
-        diagnostics.warn("%s has no good index; it is made anew", segment.log_path)
+        diagnostics.warn("rebuilding indexes of %s: they are missing or damaged", segment.log_path)
         self._recovered.append(segment)
+        segment.indexes.clear()
         try:
-            segment.note_batches()
+            for position, header in segment.records.walk(0):
+                segment.indexes.note_batch(position, BatchPlace.of(header))
         except CorruptRecordError:
             self._index_whole_batches(segment, INT64_MAX, next_base)
 
@@ -184,7 +187,7 @@ class _Loading:
             segment.size - position,
             next_offset,
         )
-        segment.truncate(position)
+        segment.records.truncate(position)
         return True
 
     def _index_whole_batches(
@@ -197,17 +200,17 @@ class _Loading:
         epochs = self._log.leader_epochs
         # The checksum does not cover the offsets: that an index can hold them is the least, and
         # that they lie before the next segment's.
-        offset_max = segment.base_offset + OFFSETS_MAX
+        offset_max = segment.base_offset + INT32_MAX
         if next_base is not None:
             offset_max = min(offset_max, next_base - 1)
-        batches = BatchChecker(segment.file(), segment.size, offset_max)
-        segment.clear_indexes()
+        batches = BatchChecker(segment.records.file(), segment.size, offset_max)
+        segment.indexes.clear()
         position, next_offset = 0, segment.base_offset
         while position < segment.size:
             header = batches.batch_at(position, next_offset)
             if header is not None and (not self._never_cut or header.base_offset == next_offset):
                 self._epochs_changed |= epochs.assign(header.leader_epoch, header.base_offset)
-                segment.note_batch(position, header)
+                segment.indexes.note_batch(position, BatchPlace.of(header))
                 position += header.size
                 next_offset = header.last_offset + 1
                 continue
@@ -229,7 +232,7 @@ class _Loading:
                 behind,
                 next_offset,
             )
-            segment.index_next()
+            segment.indexes.index_next()
             position = behind
         return position, next_offset
 
@@ -255,12 +258,12 @@ class _Loading:
             return 0
         active = segments[-1]
         try:
-            return active.read_next_offset()
+            return active.search.read_next_offset()
         except CorruptRecordError as error:
             # Not what a clean stop leaves behind, whatever the marker said.
             diagnostics.warn("%s: %s", active.log_path, error)
             self._recover_segment(active, None)
-            return active.read_next_offset()
+            return active.search.read_next_offset()
 
 
 def _has_good_indexes(segment: Segment) -> bool:
@@ -274,7 +277,7 @@ def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
     epochs.truncate_from_end(0)  # recovery saw the last segments only, and none goes in before
     for segment in segments:
         try:
-            for _, header in segment.walk_over_damage(0):
+            for _, header in segment.search.walk_over_damage(0):
                 epochs.assign(header.leader_epoch, header.base_offset)
         except CorruptRecordError as error:
             diagnostics.warn(

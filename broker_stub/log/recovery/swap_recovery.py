@@ -10,16 +10,17 @@ from collections.abc import Sequence
 
 from broker_stub import diagnostics
 from broker_stub.log.batch.batch_checker import BatchChecker
-from broker_stub.log.files.file_names import FoundFile, scan
-from broker_stub.log.files.open_files import OpenFiles
-from broker_stub.log.log_config import INT64_MAX, LogConfig
-from broker_stub.log.segment import (
+from broker_stub.log.files.file_names import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     SWAP_SUFFIX,
-    Segment,
+    FoundFile,
+    scan,
 )
+from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.log_config import INT64_MAX, LogConfig
+from broker_stub.log.segment import Segment
 from pyclient.errors import KafkaStorageError
 
 
@@ -55,7 +56,7 @@ def _remove_replaced(
     size = os.stat(swap.path).st_size
     folder = os.path.dirname(swap.path)
     segment = Segment(folder, swap.offset, files, config, size=size, ending=SWAP_SUFFIX)
-    batches = BatchChecker(segment.file(), size)
+    batches = BatchChecker(segment.records.file(), size)
     position, next_offset = 0, swap.offset
     while position < size:
         header = batches.batch_at(position, next_offset)

@@ -326,6 +326,6 @@ def test_a_closed_log_refuses_by_name(tmp_path):
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
     (tmp_path / "file").write_text("no folder")
     log = open_log(tmp_path / "file" / "orders-0")
-    with pytest.raises(KafkaStorageError, match="cannot make"):
+    with pytest.raises(KafkaStorageError, match="cannot create"):
         append(log)
     assert log.log_end_offset == 0

@@ -82,7 +82,7 @@ def test_records_are_synced_also_when_an_index_of_theirs_was_removed(tmp_path, c
     assert log.recovery_point == 4
     while manager.run_due() == 0:
         pass
-    assert caplog.text.count("is made anew") == 1
+    assert caplog.text.count("rebuilding index") == 1
     assert [index.read_bytes() for index in indexes] == before
     manager.close()
 

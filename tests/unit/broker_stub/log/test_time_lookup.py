@@ -93,5 +93,5 @@ def test_a_header_that_lies_about_time_hides_no_record(tmp_path):
     put_max_timestamp(buffer, 0, 5)
     put_checksum(buffer, 0, _twin.crc32c(memoryview(buffer)[21:]))
     append(log, buffer)
-    assert log.segments[0].max_timestamp == (NOW_MS + 1, 1)
+    assert log.segments[0].search.max_timestamp == (NOW_MS + 1, 1)
     assert log.lookup_timestamp(NOW_MS + 1) == (NOW_MS + 1, 1, 0)

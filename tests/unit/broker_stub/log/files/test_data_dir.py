@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from broker_stub.log.files.data_dir import LogDir
+from broker_stub.log.files.data_dir import DataDir
 from pyclient.entropy import Entropy
 from pyclient.errors import InconsistentClusterIdError, KafkaStorageError
 
 
-def identified(folder, node_id=1, cluster_id=None) -> LogDir:
-    log_dir = LogDir(str(folder))
+def identified(folder, node_id=1, cluster_id=None) -> DataDir:
+    log_dir = DataDir(str(folder))
     try:
         log_dir.identify(node_id, cluster_id, Entropy(seed=5))
         log_dir.claim()
@@ -67,11 +67,11 @@ def test_a_folder_of_another_owner_or_format_is_refused_by_name(tmp_path, text, 
 
 
 def test_a_second_broker_is_kept_out_even_in_the_same_process(tmp_path):
-    first = LogDir(str(tmp_path))
+    first = DataDir(str(tmp_path))
     with pytest.raises(KafkaStorageError, match="is in use"):
-        LogDir(str(tmp_path))
+        DataDir(str(tmp_path))
     first.release()
-    LogDir(str(tmp_path)).release()
+    DataDir(str(tmp_path)).release()
 
 
 CAN_JAVA_LOCK = """
@@ -89,10 +89,10 @@ def can_java_lock(folder) -> bool:
 
 def test_a_second_broker_of_this_process_does_not_let_one_of_java_in(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "data")
-    first = LogDir(str(tmp_path / "data"))
+    first = DataDir(str(tmp_path / "data"))
     for name in ("data", "link"):
         with pytest.raises(KafkaStorageError, match="is in use"):
-            LogDir(str(tmp_path / name))
+            DataDir(str(tmp_path / name))
         assert not can_java_lock(tmp_path / "data")
     first.release()
     assert can_java_lock(tmp_path / "data")
@@ -101,26 +101,26 @@ def test_a_second_broker_of_this_process_does_not_let_one_of_java_in(tmp_path):
 def test_a_folder_that_could_not_be_locked_can_be_used_later(tmp_path):
     (tmp_path / ".lock").mkdir()
     with pytest.raises(KafkaStorageError, match="cannot use") as kept:
-        LogDir(str(tmp_path))
+        DataDir(str(tmp_path))
     (tmp_path / ".lock").rmdir()
-    LogDir(str(tmp_path)).release()
+    DataDir(str(tmp_path)).release()
     assert kept.value.__traceback__  # and with it, what could not lock the folder
 
 
 def test_a_folder_whose_broker_was_dropped_can_be_used_again(tmp_path):
-    log_dir = LogDir(str(tmp_path))
+    log_dir = DataDir(str(tmp_path))
     del log_dir
-    LogDir(str(tmp_path)).release()
+    DataDir(str(tmp_path)).release()
 
 
 def test_a_forked_child_is_kept_out_while_its_parent_has_the_folder(tmp_path):
-    log_dir = LogDir(str(tmp_path))
+    log_dir = DataDir(str(tmp_path))
 
     def is_refused_in_a_child() -> bool:
         child = os.fork()
         if not child:
             try:
-                LogDir(str(tmp_path))
+                DataDir(str(tmp_path))
             except KafkaStorageError:
                 os._exit(1)
             finally:
@@ -136,11 +136,11 @@ def test_a_forked_child_is_kept_out_while_its_parent_has_the_folder(tmp_path):
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(KafkaStorageError, match="cannot use"):
-        LogDir(str(tmp_path / "file" / "data"))
+        DataDir(str(tmp_path / "file" / "data"))
 
 
 def test_the_clean_mark_is_kafkas_and_serves_once(tmp_path):
-    log_dir = LogDir(str(tmp_path))
+    log_dir = DataDir(str(tmp_path))
     assert log_dir.take_clean_shutdown() is None
     log_dir.mark_clean_shutdown(11)
     mark = tmp_path / ".kafka_cleanshutdown"

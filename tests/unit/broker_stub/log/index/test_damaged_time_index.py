@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from broker_stub.log import segment_reader
+from broker_stub.log.index import index_search
 from broker_stub.log.log_manager import LogManager
 from pyclient.clock import ManualClock
 from pyclient.errors import KafkaStorageError
@@ -46,11 +46,11 @@ def test_a_damaged_time_index_misleads_nobody(tmp_path, damage):
 def test_a_search_by_time_that_would_take_long_is_refused_until_the_index_is_there(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager, log, _ = damaged(tmp_path, ".timeindex", flip_middle(12))
     assert log.max_timestamp() == (NOW_MS + COUNT - 1, COUNT - 1, 0)
     middle = NOW_MS + COUNT // 2 + 2
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+    with pytest.raises(KafkaStorageError, match="until its index is rebuilt"):
         log.lookup_timestamp(middle)
     finish(manager)
     assert log.lookup_timestamp(middle) == (middle, COUNT // 2 + 2, 0)
@@ -83,7 +83,7 @@ def test_a_wrong_latest_time_deletes_nothing(tmp_path):
     clock.advance(10)
     finish(manager)
     assert read_values(log) == VALUES
-    assert log.segments[0].max_timestamp[0] > NOW_MS
+    assert log.segments[0].search.max_timestamp[0] > NOW_MS
     manager.close()
 
 
@@ -119,7 +119,7 @@ def test_an_append_after_a_start_waits_for_a_damaged_time_index(tmp_path):
     manager = open_manager(tmp_path, **EVERY_SECOND)
     log = manager.get("orders", 0)
     assert log is not None
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+    with pytest.raises(KafkaStorageError, match="until its index is rebuilt"):
         append(log, batch(b"more"))
     assert log.log_end_offset == COUNT
     finish(manager)

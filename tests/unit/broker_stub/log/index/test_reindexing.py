@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_stub.log import segment_reader
+from broker_stub.log.index import index_search
 from broker_stub.log.partition_log import PartitionLog
 from pyclient.clock import ManualClock
 from pyclient.errors import CorruptRecordError, KafkaStorageError
@@ -51,9 +51,9 @@ def test_reads_go_on_without_a_damaged_offset_index_and_the_background_makes_it_
     for offset in range(COUNT):
         assert read_batches(log, offset, 1)[0].base_offset == offset
     assert not index.exists() or index.read_bytes() != good  # nothing was mended by a read
-    assert "made anew" not in caplog.text  # nothing is logged under the lock of the log
+    assert "rebuilding index" not in caplog.text  # nothing is logged under the lock of the log
     finish(manager)
-    assert caplog.text.count("is made anew") == 1
+    assert caplog.text.count("rebuilding index") == 1
     assert index.read_bytes() == good
     assert not [name for name in os.listdir(index.parent) if name.endswith(".rebuilt")]
     assert not log.segments[0].offset_index.is_damaged
@@ -62,9 +62,9 @@ def test_reads_go_on_without_a_damaged_offset_index_and_the_background_makes_it_
 
 
 def test_a_read_that_would_take_long_is_refused_until_the_index_is_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager, log, _ = damaged(tmp_path, ".index", zero_out)
-    with pytest.raises(KafkaStorageError, match="until its index is made anew") as caught:
+    with pytest.raises(KafkaStorageError, match="until its index is rebuilt") as caught:
         log.read(COUNT - 1, 1000)
     assert caught.value.retriable
     assert read_batches(log, 3, 1)[0].base_offset == 3  # near enough to be found
@@ -74,7 +74,7 @@ def test_a_read_that_would_take_long_is_refused_until_the_index_is_there(tmp_pat
 
 
 def test_a_long_way_to_a_batch_betrays_an_index_without_entries(tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager = open_manager(tmp_path, **EVERY_SECOND)
     write(manager)
     manager.close()
@@ -82,7 +82,7 @@ def test_a_long_way_to_a_batch_betrays_an_index_without_entries(tmp_path, monkey
     manager = open_manager(tmp_path, **EVERY_SECOND)
     log = manager.get("orders", 0)
     assert log is not None
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+    with pytest.raises(KafkaStorageError, match="until its index is rebuilt"):
         log.read(COUNT - 1, 1000)
     finish(manager)
     assert len(log.segments[0].offset_index) > 5
@@ -93,14 +93,14 @@ def test_a_long_way_to_a_batch_betrays_an_index_without_entries(tmp_path, monkey
 def test_sparse_entries_by_configuration_are_believed_once_they_are_made_anew(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager = open_manager(tmp_path, index_interval_bytes=1 << 20)
     write(manager)
     manager.close()
     manager = open_manager(tmp_path, **EVERY_SECOND)
     log = manager.get("orders", 0)
     assert log is not None
-    with pytest.raises(KafkaStorageError, match="until its index is made anew"):
+    with pytest.raises(KafkaStorageError, match="until its index is rebuilt"):
         log.read(COUNT - 1, 1000)
     log.update_config(config(index_interval_bytes=1 << 20))
     finish(manager)
@@ -110,7 +110,7 @@ def test_sparse_entries_by_configuration_are_believed_once_they_are_made_anew(
 
 
 def test_entries_are_as_far_apart_as_the_topic_wants(tmp_path, monkeypatch):
-    monkeypatch.setattr(segment_reader, "_SCANNED_BATCHES_MAX", 5)
+    monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager = open_manager(tmp_path)
     log = write(manager)
     assert read_values(log, COUNT - 1) == {COUNT - 1: VALUES[COUNT - 1]}
@@ -139,7 +139,7 @@ def test_records_appended_and_rolled_meanwhile_are_indexed_too(tmp_path, monkeyp
     first = log.segments[0]
     assert not first.offset_index.is_damaged
     for last_offset, position in first.offset_index.entries():
-        assert next(first.walk(position))[1].last_offset == last_offset
+        assert next(first.records.walk(position))[1].last_offset == last_offset
     assert read_values(log) == expected
     manager.close()
     assert read_values(_reopened(tmp_path)) == expected
@@ -197,7 +197,7 @@ def test_the_new_index_goes_on_behind_a_damaged_batch(tmp_path, caplog):
         file.write(b"\xff\xff\xff\xff")  # the batch's length
     assert log.read(8, 1).next_offset == 9
     finish(manager)
-    assert f"is damaged, and indexed from byte {11 * size} on" in caplog.text
+    assert f"is damaged; indexing continues at byte {11 * size}" in caplog.text
     append(log)
     for offset in (*range(10), *range(11, COUNT + 1)):
         assert log.read(offset, 1).next_offset == offset + 1
@@ -310,7 +310,7 @@ def test_no_damage_to_indexes_ever_gives_a_wrong_answer(
     log = manager.get("orders", 0)
     assert log is not None
     refusals = []
-    with patch.object(segment_reader, "_SCANNED_BATCHES_MAX", bound):
+    with patch.object(index_search, "_SCANNED_BATCHES_MAX", bound):
         for _ in range(5):
             refusals.append(ask_everything(log))
             finish(manager)

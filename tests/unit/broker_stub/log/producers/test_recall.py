@@ -135,7 +135,7 @@ def test_a_disk_that_refuses_leaves_it_open_and_the_next_retry_asks_again(tmp_pa
     with pytest.raises(KafkaStorageError):
         append(log, idempotent_batch(8, 2))
     hidden = (tmp_path / "orders-0").rename(tmp_path / "hidden")
-    log._log_folder._files.clear()
+    log._directory._files.clear()
     with pytest.raises(KafkaStorageError):
         list(recall(log))
     assert not log.producer_state.is_recalling
