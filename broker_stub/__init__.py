@@ -38,6 +38,16 @@ __all__ = ["Broker"]
 def __getattr__(name: str) -> Any:
     if name != "Broker":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from broker_stub.broker import Broker
-
+    try:
+        import fcntl  # noqa: F401  looked for first, as all systems have it but Windows
+    except ImportError:
+        raise ImportError(
+            "the broker runs on Linux and macOS only; on Windows, start it in WSL or in a"
+            " container and connect to that"
+        ) from None
+    try:
+        from broker_stub.broker import Broker
+    except AttributeError as error:
+        # `from broker_stub import Broker` would turn it into "cannot import name".
+        raise ImportError(f"cannot import broker_stub.broker: {error}") from error
     return Broker

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from broker_stub.broker import Broker
 from broker_stub.config.listeners import PORT_MAX
 from broker_stub.config.properties import parse_property, read_properties
 from pyclient.errors import BrokerResponseError, KafkaError
 from pyclient.version import __version__
 
+if TYPE_CHECKING:
+    from broker_stub.broker import Broker
+
 _DEFAULT_PORT = 9092
 _FILES_WANTED = 1 << 16  # where the system has no bound of its own
-_STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _CHECK_SECONDS = 10
 
 _DESCRIPTION = """\
@@ -55,7 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(BrokenPipeError):  # whoever reads it has seen enough
             _print(_listed_options())
         return 0
-    stop_signals = set(_STOP_SIGNALS)
+    try:
+        from broker_stub import Broker  # noqa: F401
+    except ImportError as error:  # on Windows, say
+        print(f"broker_stub: {error}", file=sys.stderr)
+        return 1
+    stop_signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         stop_signals.remove(signal.SIGHUP)  # nohup: it is to outlive its terminal
     # Held back before any thread starts, so that no thread but this one gets them, and only
@@ -88,11 +95,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _wait(broker: Broker, stop_signals: set[signal.Signals]) -> int:
     """Until it is told to stop; should it ever end by itself, that is a failure."""
-    while signal.sigtimedwait(stop_signals, _CHECK_SECONDS) is None:
+    is_told_to_stop = _stop_request(stop_signals)
+    while not is_told_to_stop(_CHECK_SECONDS):
         if not broker.running:
             print("broker_stub: it has ended by itself; the log says why", file=sys.stderr)
             return 1
     return 0
+
+
+def _stop_request(stop_signals: set[signal.Signals]) -> Callable[[float], bool]:
+    """A function that waits for one of the blocked signals, for at most so many seconds."""
+    if hasattr(signal, "sigtimedwait"):
+        return lambda seconds: signal.sigtimedwait(stop_signals, seconds) is not None
+    # macOS has none. A handler of the first signal takes itself out, so that a second one ends
+    # the process the hard way here, too.
+    told = threading.Event()
+
+    def tell(*_: object) -> None:
+        for each in stop_signals:
+            signal.signal(each, signal.SIG_DFL)
+        told.set()
+
+    for each in stop_signals:
+        signal.signal(each, tell)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
+    return told.wait
 
 
 def _print(text: str) -> None:
@@ -102,6 +129,8 @@ def _print(text: str) -> None:
 
 def _allow_open_files() -> None:
     """Take all the descriptors that the system allows, as Java does: each connection is one."""
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES_WANTED if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -110,6 +139,8 @@ def _allow_open_files() -> None:
 
 
 def _broker(parsed: argparse.Namespace) -> Broker:
+    from broker_stub.broker import Broker
+
     options: dict[str, object] = {}
     if parsed.properties is not None:
         options.update(read_properties(parsed.properties))

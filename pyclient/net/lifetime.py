@@ -46,5 +46,6 @@ def _close_all_at_exit() -> None:
         client.close_at_exit()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 atexit.register(_close_all_at_exit)

@@ -21,6 +21,7 @@ _BLOCK: Final = re.compile(
 )
 _JAVA_STORE_HEADS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce", b"\x30\x82")
 _LINE: Final = 64
+_DESCRIPTORS: Final = "/proc/self/fd"
 # How the labels of blocks end, and what they hold.
 _CERTIFICATE: Final = ("CERTIFICATE", "certificate")
 _PRIVATE_KEY: Final = ("PRIVATE KEY", "private key")
@@ -151,10 +152,25 @@ def _laid_out(block: re.Match[str]) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """The path of a file that holds a text, in memory: OpenSSL's loaders take paths only."""
-    descriptor = os.memfd_create("pem")
+    """The path of a file that holds a text: OpenSSL's loaders take paths only.
+
+    In memory on Linux, elsewhere in the temporary folder, for its owner only, while it is read.
+    """
+    in_memory = hasattr(os, "memfd_create") and os.path.isdir(_DESCRIPTORS)
+    if in_memory:
+        descriptor = os.memfd_create("pem")
+        path = f"{_DESCRIPTORS}/{descriptor}"
+    else:
+        import tempfile  # Linux does without
+
+        descriptor, path = tempfile.mkstemp(".pem")
     try:
-        os.write(descriptor, text.encode("latin-1", "replace"))
-        yield f"/proc/self/fd/{descriptor}"
+        # Closed before it is read, where it has a name: Windows wants it so.
+        with open(descriptor, "wb", closefd=not in_memory) as file:
+            file.write(text.encode("latin-1", "replace"))
+        yield path
     finally:
-        os.close(descriptor)
+        if in_memory:
+            os.close(descriptor)
+        else:
+            os.unlink(path)

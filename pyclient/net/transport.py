@@ -10,7 +10,7 @@ import errno
 import os
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pyclient.net.tls import TlsSettings
 
 # The most buffers that one call of the system takes.
-_PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024)
+_PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024) if hasattr(os, "sysconf") else 1024
+# Where there is no `sendmsg`, parts are joined up to so many bytes: a packet each would be worse.
+_JOINED_BYTES_MAX: Final = 1 << 16
 # A connection that has a lot to say leaves room for the others after so many reads.
 READS_PER_TURN_MAX: Final = 16
 _IN_PROGRESS: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
@@ -134,7 +136,7 @@ class TcpTransport:
                 out if len(out) <= _PARTS_PER_CALL_MAX else list(islice(out, _PARTS_PER_CALL_MAX))
             )
             try:
-                sent = self.socket.sendmsg(batch)
+                sent = _send(self.socket, batch)
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError as error:
@@ -164,6 +166,23 @@ class TcpTransport:
             return
         except (OSError, InvalidReceiveError) as error:
             self.error = error
+
+
+def _send_joined(sock: socket.socket, parts: Iterable[Any]) -> int:
+    """What `sendmsg` does, for Windows: a large part goes out as it is, small ones together."""
+    joined: list[Any] = []
+    size = 0
+    for part in parts:
+        if joined and size + len(part) > _JOINED_BYTES_MAX:
+            break
+        joined.append(part)
+        size += len(part)
+    return sock.send(joined[0] if len(joined) == 1 else b"".join(joined))
+
+
+_send: Callable[[socket.socket, Iterable[Any]], int] = getattr(
+    socket.socket, "sendmsg", _send_joined
+)
 
 
 def _connecting_socket(address: Address, options: SocketOptions) -> socket.socket:

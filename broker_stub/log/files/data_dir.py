@@ -48,9 +48,7 @@ class DataDir:
             os.makedirs(path, exist_ok=True)
             self._keep_others_out()
             self._lock: OpenFile | None = OpenFile(self.file(LOCK), os.O_RDWR | os.O_CREAT)
-            # The second one is Java's. The first holds in a forked child, too, as long as we live.
-            fcntl.flock(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(self._lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock.fd)
         except BlockingIOError as error:
             self._let_others_in()
             raise KafkaStorageError(f"{path} is in use: another broker has locked it") from error
@@ -184,6 +182,21 @@ class DataDir:
         text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
         self._sync(self.path)
+
+
+def _lock(descriptor: int) -> None:
+    """Take Java's lock (lockf), and one that lasts in a forked child while we live (flock).
+
+    Raises:
+        BlockingIOError: another process has one of them.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # On macOS our own flock is in the way, as both are one kind there: Java's has to do.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def partition_of(name: str) -> TopicPartition | None:

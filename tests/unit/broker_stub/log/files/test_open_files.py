@@ -1,12 +1,14 @@
 """The bound on open files, and slices that outlive it."""
 
+import errno
+import fcntl
 import gc
 import os
 
 import pytest
 
 from broker_stub.log.files.file_slice import FileSlice
-from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.files.open_files import OpenFiles, SyncFailedError, fsync
 from pyclient.errors import KafkaStorageError
 
 
@@ -64,3 +66,37 @@ def test_a_slice_beyond_the_end_of_its_file_is_an_error_that_says_where(tmp_path
     path.write_bytes(b"0123456789")
     with pytest.raises(KafkaStorageError, match="ends at byte 10"):
         FileSlice(OpenFiles().reader(str(path)), 8, 5).read()
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """What is asked of a system that has macOS's full sync, in order."""
+    calls = []
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(fcntl, "fcntl", lambda fd, command: calls.append(command))
+    monkeypatch.setattr(os, "fsync", lambda fd: calls.append("fsync"))
+    return calls
+
+
+def test_a_sync_reaches_the_disk_itself_where_fsync_does_not(tmp_path, synced):
+    fsync(str(tmp_path))
+    assert synced == [51]
+
+
+def test_a_file_system_without_a_full_sync_gets_the_plain_one(tmp_path, synced, monkeypatch):
+    def refuse(fd, command):
+        raise OSError(errno.ENOTSUP, "not supported")
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    fsync(str(tmp_path))
+    assert synced == ["fsync"]
+
+
+def test_a_full_sync_that_fails_is_told(tmp_path, synced, monkeypatch):
+    def fail(fd, command):
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(fcntl, "fcntl", fail)
+    with pytest.raises(SyncFailedError):
+        fsync(str(tmp_path))
+    assert synced == []
