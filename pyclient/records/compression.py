@@ -5,6 +5,7 @@ one; all of them release the GIL. Nothing is shared between threads but immutabl
 contexts are per thread, because a shared one crashes.
 """
 
+import importlib
 import struct
 import threading
 import zlib
@@ -294,12 +295,38 @@ class _ZstdContexts(threading.local):
 _zstd_contexts = _ZstdContexts()
 
 
+@cache
+def _standard_zstd() -> Any:
+    """Python's own zstd (3.14 and later), where `zstandard` is not installed; else None.
+
+    Raises:
+        ImportError: neither is there.
+    """
+    try:
+        import zstandard  # noqa: F401
+    except ImportError as error:
+        try:
+            return importlib.import_module("compression.zstd")
+        except ImportError:
+            raise error from None  # the library to install
+    return None
+
+
 def _zstd(data: Buffer, level: int | None) -> Buffer:
-    compressed: bytes = _zstd_contexts.compressor(3 if level is None else level).compress(data)
+    level = 3 if level is None else level
+    library = _standard_zstd()
+    compressed: bytes
+    if library is None:
+        compressed = _zstd_contexts.compressor(level).compress(data)
+    else:
+        compressed = library.compress(data, level)
     return compressed
 
 
 def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
+    library = _standard_zstd()
+    if library is not None:
+        return _unzstd_by_standard_library(library, data, max_expanded)
     from zstandard import ZstdError, frame_content_size
 
     out = []
@@ -318,6 +345,33 @@ def _unzstd(data: memoryview, max_expanded: int) -> Buffer:
         raise _damaged("zstd", error) from error
     # The reader ends silently where its input does. Java announces no size: there, records that
     # are cut off tell.
+    if max_expanded - room < announced:
+        raise _damaged("zstd", "it ends early")
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+def _unzstd_by_standard_library(library: Any, data: memoryview, max_expanded: int) -> Buffer:
+    out = []
+    room = max_expanded
+    pending: Buffer = data
+    try:
+        announced = (library.get_frame_info(data).decompressed_size or 0) if data else 0
+        if announced > max_expanded:
+            raise _too_large(max_expanded)
+        while pending:
+            frame = library.ZstdDecompressor()
+            while not frame.eof:
+                expanded = frame.decompress(pending, min(room + 1, _CHUNK))
+                pending = b""
+                room -= len(expanded)
+                if room < 0:
+                    raise _too_large(max_expanded)
+                if not expanded and frame.needs_input:
+                    break  # it is cut off
+                out.append(expanded)
+            pending = frame.unused_data if frame.eof else b""
+    except library.ZstdError as error:
+        raise _damaged("zstd", error) from error
     if max_expanded - room < announced:
         raise _damaged("zstd", "it ends early")
     return out[0] if len(out) == 1 else b"".join(out)

@@ -1,6 +1,7 @@
 """The codecs: round trips, levels, foreign framings, damage, and bombs."""
 
 import gzip
+import importlib
 import struct
 import sys
 import threading
@@ -20,6 +21,21 @@ COMPRESSED = [codec for codec in Codec if codec]
 TEXT = b"the quick brown fox jumps over the lazy dog " * 5000
 PIECES = [memoryview(TEXT)[:1], memoryview(TEXT)[1:100_000], memoryview(TEXT)[100_000:]]
 LIMIT = 1 << 20
+
+# What Python 3.14 brings along; earlier ones have it from a package of the same interface.
+STANDARD_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+
+
+@pytest.fixture(autouse=True, params=["zstandard", "the standard library"])
+def zstd_library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test with both libraries for zstd."""
+    if request.param != "zstandard":
+        library = importlib.import_module(STANDARD_ZSTD)
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+        monkeypatch.setitem(sys.modules, "compression.zstd", library)
+    monkeypatch.setattr(compression, "_standard_zstd", compression._standard_zstd.__wrapped__)
+    used = compression._standard_zstd()
+    assert (used is None) == (request.param == "zstandard")
 
 
 def pack(codec: int, data: bytes, level: int | None = None) -> memoryview:
@@ -172,6 +188,23 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         decompress(Codec.LZ4, memoryview(b"x"))
 
 
+def test_zstd_without_any_library_names_the_one_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    with pytest.raises(UnsupportedCodecError, match="zstandard"):
+        compress(Codec.ZSTD, [b"x"])
+    with pytest.raises(UnsupportedCodecError, match="zstandard"):
+        decompress(Codec.ZSTD, memoryview(b"x"))
+
+
+def test_the_libraries_for_zstd_read_each_others_frames() -> None:
+    theirs = importlib.import_module(STANDARD_ZSTD)
+    ours = pack(Codec.ZSTD, TEXT)
+    assert theirs.decompress(ours) == zstandard.decompress(ours) == TEXT
+    assert theirs.get_frame_info(ours).decompressed_size == len(TEXT)
+    assert bytes(decompress(Codec.ZSTD, memoryview(theirs.compress(TEXT)))) == TEXT
+
+
 def test_isal_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
 
@@ -195,6 +228,7 @@ def test_isal_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> 
     assert used == [31]
 
 
+@pytest.mark.parametrize("zstd_library", ["zstandard"], indirect=True)
 def test_every_thread_has_its_own_zstd_contexts() -> None:
     contexts = []
 
