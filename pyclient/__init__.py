@@ -1,12 +1,13 @@
 """Kafka for Python: producer, consumer and admin client.
 
-The public names live here; `NATIVE` tells whether the compiled twins are in use. A client is
-imported when its name is first used, so that a program pays only for what it needs.
+The public names live here; `NATIVE` tells whether the compiled twins are in use, `NATIVE_REASON`
+why they are not. A client is imported when its name is first used, so that a program pays only
+for what it needs.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from pyclient._twin import NATIVE
+from pyclient._twin import NATIVE, NATIVE_REASON
 from pyclient.types import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NATIVE",
+    "NATIVE_REASON",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "Deserializer",
@@ -63,5 +65,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = globals()[name] = getattr(import_module(home), name)
+    try:
+        module = import_module(home)
+    except AttributeError as error:
+        # `from pyclient import ...` would turn it into "cannot import name", without the cause.
+        raise ImportError(f"cannot import {home}: {error}") from error
+    found = globals()[name] = getattr(module, name)
     return found

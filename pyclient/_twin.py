@@ -2,7 +2,8 @@
 
 The compiled one where it was built, else the other. `PYCLIENT_IMPL=native` or `python` forces one,
 and forcing what is missing is an ImportError with the reason as its cause. `NATIVE` tells which is
-in use. Everything above reads the twins' names from here and nowhere else.
+in use, and `NATIVE_REASON` why it is not the compiled one. Everything above reads the twins' names
+from here and nowhere else.
 """
 
 import importlib
@@ -52,26 +53,41 @@ def load(implementation: str) -> dict[str, ModuleType]:
     return {name: importlib.import_module(f"{package}.{name}") for name in MODULES}
 
 
-def _choose() -> tuple[str, dict[str, ModuleType]]:
+def _choose() -> tuple[str, str]:
+    """The implementation to use, and why it is not the native one."""
     forced = os.environ.get("PYCLIENT_IMPL", "")
     if forced not in ("", *PACKAGES):
         raise ImportError(f"PYCLIENT_IMPL is {forced!r}; it can be 'native' or 'python'")
-    if forced != "python":
-        try:
-            return "native", load("native")
-        except ImportError as error:
-            if forced == "native":
-                raise ImportError(
-                    "PYCLIENT_IMPL=native, but the compiled modules cannot be loaded "
-                    f"({error}): install with a C compiler, or unset PYCLIENT_IMPL"
-                ) from error
-    return "python", load("python")
+    if forced == "python":
+        return "python", "PYCLIENT_IMPL=python"
+    try:
+        load("native")
+    except ImportError as error:
+        reason = _reason(error)
+        if forced == "native":
+            raise ImportError(
+                f"PYCLIENT_IMPL=native, but the compiled modules cannot be loaded ({reason}): "
+                "install with a C compiler, or unset PYCLIENT_IMPL"
+            ) from error
+        return "python", f"the compiled modules cannot be loaded ({reason})"
+    return "native", ""
 
 
-_implementation, _modules = _choose()
+def _reason(error: ImportError) -> str:
+    """What the build of this package has noted, else what the import says."""
+    try:
+        noted = importlib.import_module(f"{PACKAGES['native']}.not_built")
+    except ImportError:
+        return str(error)
+    return f"{error}; {noted.REASON}"
+
+
+_implementation, NATIVE_REASON = _choose()
+"""Why the pure-Python twin is in use; empty when the compiled one is."""
 
 NATIVE: Final[bool] = _implementation == "native"
 
+_modules = load(_implementation)
 globals().update(
     (name, getattr(_modules[module], name)) for module, names in MODULES.items() for name in names
 )

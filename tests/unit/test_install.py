@@ -1,4 +1,4 @@
-"""Installing where there is no C compiler: the pure-Python twins take over, and say so."""
+"""What is built and installed: the source distribution, the wheel, and the wheel without C."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -19,8 +20,13 @@ from tests.support.node_harness import batch, produce_request
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pyclient", "broker_stub", "spark_connector")
+NOT_SOURCES = shutil.ignore_patterns(
+    ".git", ".venv", ".hypothesis", ".*_cache", "__pycache__", "build", "dist", "*.egg-info",
+    "*.so", "*.c", "spark-warehouse", "metastore_db",
+)  # fmt: skip
+MB = 1 << 20
 
-pytestmark = pytest.mark.install
+pytestmark = [pytest.mark.install, pytest.mark.timeout(300)]
 
 
 def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -36,20 +42,49 @@ def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that comes out of a clean copy of the sources when every compilation fails."""
-    folder = tmp_path_factory.mktemp("sources")
-    built = shutil.ignore_patterns("*.so", "*.c", "__pycache__")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / package, ignore=built)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder / name)
-    # Without isolation: the tools are those of these tests, and nothing is downloaded.
-    build = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "out", ".")
-    done = run(*build, cwd=folder, CC="/bin/false", CXX="/bin/false")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean copy of the sources, with nothing built and no git."""
+    folder = tmp_path_factory.mktemp("clean") / "sources"
+    shutil.copytree(ROOT, folder, ignore=NOT_SOURCES)
+    return folder
+
+
+def built(sources: Path, *options: str, **environment: str) -> tuple[Path, str]:
+    """Build a distribution without downloading anything; where it is, and the build's log."""
+    out = sources / "dist"
+    before = set(out.glob("*"))
+    done = run(
+        "-m", "build", "--no-isolation", *options, "--outdir", str(out), cwd=sources, **environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    (made,) = (folder / "out").glob("*.whl")
-    return made
+    (made,) = set(out.glob("*")) - before
+    return made, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def sdist(sources: Path) -> Path:
+    return built(sources, "--sdist")[0]
+
+
+@pytest.fixture(scope="module")
+def native_wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that `make dist` makes: from the source distribution."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    (unpacked,) = folder.iterdir()
+    return built(unpacked, "--wheel", PYCLIENT_BUILD="native")[0]
+
+
+@pytest.fixture(scope="module")
+def pure_build(sources: Path) -> tuple[Path, str]:
+    """What comes out when every compilation fails."""
+    return built(sources, "--wheel", CC="/bin/false", CXX="/bin/false")
+
+
+@pytest.fixture(scope="module")
+def wheel(pure_build: tuple[Path, str]) -> Path:
+    return pure_build[0]
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +95,140 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_the_wheel_has_every_module_and_the_type_markers_but_nothing_compiled(wheel: Path) -> None:
+def test_the_source_distribution_holds_all_that_the_repository_does(
+    sources: Path, sdist: Path
+) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {
+        path.relative_to(sources).as_posix()
+        for path in sources.rglob("*")
+        if path.is_file() and not {"dist", "build"} & set(path.relative_to(sources).parts)
+        if not path.parent.name.endswith(".egg-info")
+    }
+    assert wanted - names == set()
+    assert {"CHANGELOG.md", "docs/architecture.md", "tests/test_tidy.py"} <= names
+    assert not [name for name in names if name.endswith((".so", ".c", ".pyc"))]
+
+
+def test_the_wheel_is_lean(native_wheel: Path) -> None:
+    assert "-none-any" not in native_wheel.name
+    with zipfile.ZipFile(native_wheel) as archive:
+        names = archive.namelist()
+        compiled = [name for name in names if name.endswith((".so", ".pyd"))]
+        assert len(compiled) == 2
+        if sys.platform == "linux":
+            assert not [name for name in compiled if b".debug_info" in archive.read(name)]
+    assert not [name for name in names if name.endswith((".c", ".h", ".pxd", ".pxi", ".pyx"))]
+    assert "pyclient/_native/not_built.py" not in names
+    assert native_wheel.stat().st_size < 1.5 * MB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="manylinux is Linux's")
+def test_the_wheel_runs_on_every_linux_of_manylinux(native_wheel: Path, tmp_path: Path) -> None:
+    tools = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+    done = run(
+        "-m", "auditwheel", "repair", "--wheel-dir", str(tmp_path), str(native_wheel),
+        cwd=tmp_path, PATH=tools,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (repaired,) = tmp_path.glob("*.whl")
+    assert "manylinux" in repaired.name
+    assert not [name for name in zipfile.ZipFile(repaired).namelist() if ".libs/" in name]
+
+
+ROUND_TRIP = """
+import sys
+from broker_stub import Broker
+import pyclient
+from pyclient import KafkaConsumer, KafkaProducer
+
+codecs = [None, "gzip", "snappy", "lz4", "zstd"]
+with Broker() as broker:
+    options = {"bootstrap_servers": broker.bootstrap_servers}
+    for codec in codecs:
+        with KafkaProducer(**options, compression_type=codec) as producer:
+            producer.send("orders", b"v" * 1000, key=str(codec).encode())
+    with KafkaConsumer("orders", **options, auto_offset_reset="earliest") as consumer:
+        keys = {next(consumer).key.decode() for _ in codecs}
+assert keys == {str(codec) for codec in codecs}, keys
+assert pyclient.__file__.startswith(sys.prefix), pyclient.__file__
+print(pyclient.NATIVE, pyclient.NATIVE_REASON)
+"""
+
+
+def installed_elsewhere(distribution: Path, folder: Path, path: str) -> str:
+    """Install into an empty environment with this PATH, and run a round trip there.
+
+    What the distribution depends on comes by pip, as this machine has it configured.
+    """
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYCLIENT_", "PYTHON", "VIRTUAL_ENV", "CC", "CXX"))
+    }
+    environment["PATH"] = path
+    subprocess.run([sys.executable, "-m", "venv", folder / "empty"], check=True)
+    python = folder / "empty" / "bin" / "python"
+    for command in (
+        [python, "-m", "pip", "install", "--quiet", distribution],
+        [python, "-c", ROUND_TRIP],
+    ):
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def test_the_wheel_works_where_there_is_no_compiler(native_wheel: Path, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    assert installed_elsewhere(native_wheel, tmp_path, str(nothing)) == "True"
+
+
+def test_the_source_distribution_works_where_there_is_no_git(sdist: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+        for tool in Path(folder).glob("*"):
+            if not tool.name.startswith("git"):
+                (tools / tool.name).unlink(missing_ok=True)
+                (tools / tool.name).symlink_to(tool)
+    assert shutil.which("git", path=str(tools)) is None
+    assert installed_elsewhere(sdist, tmp_path, str(tools)) == "True"
+
+
+def test_a_build_without_a_compiler_is_tagged_as_pure_and_says_why(
+    pure_build: tuple[Path, str],
+) -> None:
+    made, log = pure_build
+    assert made.name.endswith("-py3-none-any.whl")
+    assert "WARNING: kafka-pyclient is installed as pure Python" in log
+    assert "several times slower: built where no C compiler works" in log
+    with zipfile.ZipFile(made) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/WHEEL"))
+        assert "Root-Is-Purelib: true\nTag: py3-none-any" in archive.read(metadata).decode()
+
+
+def test_a_build_that_must_be_native_fails_without_a_compiler(
+    sources: Path, tmp_path: Path
+) -> None:
+    done = run(
+        "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path),
+        cwd=sources, CC="/bin/false", PYCLIENT_BUILD="native",
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "PYCLIENT_BUILD=native, but the compiled modules cannot be built" in (
+        done.stdout + done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_pure_wheel_has_every_module_and_the_type_markers_but_nothing_compiled(
+    wheel: Path, sources: Path
+) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    sources = wheel.parents[1]
     modules = {
         file.relative_to(sources).as_posix()
         for package in PACKAGES
@@ -73,10 +239,16 @@ def test_the_wheel_has_every_module_and_the_type_markers_but_nothing_compiled(wh
     assert not [name for name in names if name.endswith(".so")]
 
 
-def test_the_pure_python_twin_is_in_use(installed: Path) -> None:
-    program = "import pyclient; print(pyclient.__file__, pyclient.NATIVE)"
+def test_the_pure_python_twin_is_in_use_and_says_why(installed: Path) -> None:
+    program = (
+        "import pyclient; print(pyclient.__file__, pyclient.NATIVE); print(pyclient.NATIVE_REASON)"
+    )
     done = run("-c", program, cwd=installed, PYTHONPATH=str(installed), PYCLIENT_IMPL="")
-    assert done.stdout.split() == [str(installed / "pyclient" / "__init__.py"), "False"]
+    used, reason = done.stdout.splitlines()
+    assert used.split() == [str(installed / "pyclient" / "__init__.py"), "False"]
+    assert reason.endswith(
+        "built where no C compiler works, or Python's headers are missing (/bin/false))"
+    )
 
 
 def test_forcing_the_native_twin_says_what_is_missing_and_the_remedy(installed: Path) -> None:

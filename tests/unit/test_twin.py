@@ -56,6 +56,25 @@ def test_pyclient_tells_which_twin_is_in_use() -> None:
     assert pyclient.NATIVE is _twin.NATIVE
 
 
+def test_the_reason_for_the_pure_twin_is_told() -> None:
+    report = "import pyclient; print(pyclient.NATIVE_REASON)"
+    assert run(report, "native").stdout == "\n"
+    assert run(report, "python").stdout == "PYCLIENT_IMPL=python\n"
+    told = run(WITHOUT_NATIVE + report, None).stdout
+    assert told.startswith("the compiled modules cannot be loaded (")
+    assert "pyclient._native.batch" in told
+
+
+def test_what_the_build_has_noted_is_part_of_the_reason() -> None:
+    note = (
+        "import types; note = types.ModuleType('note'); note.REASON = 'built without Cython'; "
+        "sys.modules['pyclient._native.not_built'] = note; "
+    )
+    report = "import pyclient; print(pyclient.NATIVE_REASON)"
+    told = run(WITHOUT_NATIVE + note + report, None).stdout
+    assert told.endswith("; built without Cython)\n")
+
+
 def test_both_twins_export_the_same_names() -> None:
     for module, names in _twin.MODULES.items():
         for modules in map(_twin.load, _twin.PACKAGES):
