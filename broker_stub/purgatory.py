@@ -52,6 +52,10 @@ class Timers:
         self._count = 0
         self._cancelled = 0
 
+    def now_ms(self) -> float:
+        """The monotonic time that deadlines are counted in."""
+        return self._clock.monotonic_ms()
+
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call back once `delay_ms` from now have passed."""
         timer = Timer(self, self._clock.monotonic_ms() + delay_ms, callback)

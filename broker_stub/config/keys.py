@@ -146,6 +146,13 @@ BROKER_ROWS: Final = (
         "The longest session timeout that a member may ask for.",
     ),
     ConfigKey(
+        "group.max.size",
+        INT,
+        2**31 - 1,
+        at_least(1),
+        "The most members that a group may have.",
+    ),
+    ConfigKey(
         "group.min.session.timeout.ms",
         INT,
         6000,
@@ -246,6 +253,20 @@ BROKER_ROWS: Final = (
         4096,
         at_least(0),
         "How much text a consumer may leave with a committed offset.",
+    ),
+    ConfigKey(
+        "offsets.retention.check.interval.ms",
+        LONG,
+        600_000,
+        at_least(1),
+        "How often expired offsets are looked for.",
+    ),
+    ConfigKey(
+        "offsets.retention.minutes",
+        INT,
+        10_080,
+        at_least(1),
+        "How long offsets are kept after the group's last member left.",
     ),
     ConfigKey(
         "offsets.topic.num.partitions",

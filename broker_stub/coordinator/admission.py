@@ -1,7 +1,7 @@
-"""Who may join a classic group, and as whom: new, promised, returning and static members.
+"""What a JoinGroup request means to a group: new, pending, returning and static members.
 
-Decides what a JoinGroup request means for the group's members; what the group then does about
-it (rebalance, wait, answer) is `classic_group`'s. Serving thread only.
+A pending member has been given an id and has not joined with it yet (KIP-394). What the group does
+next (rebalance, wait, answer) is decided in `classic_group`. Serving thread only.
 """
 
 from __future__ import annotations
@@ -10,155 +10,197 @@ from typing import TYPE_CHECKING
 
 from broker_stub.coordinator.group_state import GroupState, JoinTerms
 from broker_stub.coordinator.member import Member
-from broker_stub.purgatory import Timer, Timers
+from broker_stub.coordinator.roster import rebalance_timeout_ms
+from broker_stub.coordinator.session_expiration import Session
+from broker_stub.purgatory import Timers
 from broker_stub.request import Parked
 from pyclient.entropy import Entropy
 from pyclient.errors import (
+    CoordinatorNotAvailableError,
     FencedInstanceIdError,
+    GroupMaxSizeReachedError,
     InconsistentGroupProtocolError,
     KafkaError,
     MemberIdRequiredError,
 )
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from pyclient.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
     from broker_stub.coordinator.classic_group import ClassicGroup
 
 
 class Admission:
-    """The way into one group."""
+    """Handles the joins of one group."""
 
-    def __init__(self, group: ClassicGroup, timers: Timers, entropy: Entropy) -> None:
+    def __init__(
+        self, group: ClassicGroup, timers: Timers, entropy: Entropy, max_size: int
+    ) -> None:
         self._group = group
         self._timers = timers
         self._entropy = entropy
-        self._promised: dict[str, Timer] = {}
+        self._max_size = max_size
+        self._pending: dict[str, Session] = {}
 
     @property
-    def awaits_promised(self) -> bool:
-        """Whether somebody was given an id, and has not come back with it yet."""
-        return bool(self._promised)
+    def has_pending_members(self) -> bool:
+        """Whether a member id was handed out that nobody has joined with yet."""
+        return bool(self._pending)
 
     def join(
         self, request: JoinGroupRequest, terms: JoinTerms
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-        """Take a member in, or back in.
+        """Add a member, or let one rejoin.
 
         Raises:
-            KafkaError: it may not join so.
+            KafkaError: the join is refused.
         """
+        group = self._group
+        if group.state is GroupState.DEAD:
+            raise CoordinatorNotAvailableError(f"group {group.group_id} was deleted; join again")
+        self._check_size(request)
         self._check_protocols(request)
-        if request.group_instance_id is not None:
-            return self._join_static(request, terms, request.group_instance_id)
         if not request.member_id:
-            member_id = f"{terms.client_id}-{self._entropy.uuid().hex()}"
-            if terms.member_id_required:
-                return self._promise(member_id, request)
-            return self._add(member_id, request, terms)
-        if request.member_id in self._promised:
-            self._promised.pop(request.member_id).cancel()
+            return self._join_new(request, terms)
+        if request.member_id in self._pending and request.group_instance_id is None:
+            self._pending.pop(request.member_id).end()
             return self._add(request.member_id, request, terms)
-        return self._rejoin(self._group.roster.find(request.member_id), request)
+        member = group.roster.find(request.member_id, request.group_instance_id)
+        return self._rejoin(member, request)
+
+    def _check_size(self, request: JoinGroupRequest) -> None:
+        group = self._group
+        member = group.roster.get(request.member_id)
+        if group.state is GroupState.EMPTY:
+            return
+        if group.state is GroupState.PREPARING_REBALANCE:
+            # The members that have joined count, not all: after `group.max.size` was lowered,
+            # those that rejoin last have to go.
+            is_in = member is not None and member.awaits_join
+            size = len(group.roster.awaiting_join())
+        else:
+            is_in = member is not None
+            size = len(group.roster)
+        if is_in or size < self._max_size:
+            return
+        self.drop_pending(request.member_id)
+        if member is not None:
+            group.remove(member)
+        raise GroupMaxSizeReachedError(
+            f"group {group.group_id} has {size} members; group.max.size is {self._max_size}"
+        )
 
     def _check_protocols(self, request: JoinGroupRequest) -> None:
         group = self._group
-        if not request.protocol_type or not request.protocols:
-            raise InconsistentGroupProtocolError("no protocol type, or no protocols")
-        if len(group.roster) and request.protocol_type != group.protocol_type:
+        names = [one.name for one in request.protocols]
+        if not request.protocol_type or not names:
+            raise InconsistentGroupProtocolError("a member needs a protocol type and a protocol")
+        if group.state is GroupState.EMPTY:
+            return
+        if request.protocol_type != group.protocol_type:
             raise InconsistentGroupProtocolError(
-                f"group {group.group_id} is of type {group.protocol_type}, "
+                f"group {group.group_id} has the protocol type {group.protocol_type}, "
                 f"not {request.protocol_type}"
             )
-        group.roster.check_common_protocol(request)
+        if not group.roster.share_one_of(names):
+            raise InconsistentGroupProtocolError(
+                f"not all members of group {group.group_id} support one of {', '.join(names)}"
+            )
 
-    # -- ids that were given out ---------------------------------------------------------------
+    # -- new members ---------------------------------------------------------------------------
 
-    def _promise(self, member_id: str, request: JoinGroupRequest) -> JoinGroupResponse:
-        # A client whose first answer is lost would otherwise leave a ghost behind (KIP-394).
+    def _join_new(
+        self, request: JoinGroupRequest, terms: JoinTerms
+    ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
+        instance_id = request.group_instance_id
+        prefix = terms.client_id if instance_id is None else instance_id
+        member_id = f"{prefix}-{_uuid_text(self._entropy.uuid())}"
+        if instance_id is None and terms.member_id_required:
+            return self._hand_out(member_id, request)
+        if instance_id is not None:
+            known = self._group.roster.find_static(instance_id)
+            if known is not None:
+                return self._replace(known, _member(member_id, request, terms), terms)
+        return self._add(member_id, request, terms)
+
+    def _hand_out(self, member_id: str, request: JoinGroupRequest) -> JoinGroupResponse:
+        # Added at once, a client that misses the answer and retries would leave a member behind.
         def expire() -> None:
-            self.break_promise(member_id)
+            self.drop_pending(member_id)
 
-        self._promised[member_id] = self._timers.after(request.session_timeout_ms, expire)
+        self._pending[member_id] = Session(self._timers, request.session_timeout_ms, expire)
         return JoinGroupResponse(error_code=MemberIdRequiredError.code, member_id=member_id)
 
-    def break_promise(self, member_id: str) -> bool:
-        """Wait no longer for an id that was given out; whether it was."""
-        timer = self._promised.pop(member_id, None)
-        if timer is None:
+    def drop_pending(self, member_id: str) -> bool:
+        """Wait no longer for a pending member; False if there is none with this id."""
+        session = self._pending.pop(member_id, None)
+        if session is None:
             return False
-        timer.cancel()
-        self._group.complete_join_if_all_are_here()
+        session.end()
+        self._group.complete_join_if_all_joined()
         return True
 
-    # -- members -------------------------------------------------------------------------------
+    def close(self) -> None:
+        """The group is dead: forget its pending members."""
+        for session in self._pending.values():
+            session.end()
+        self._pending.clear()
 
     def _add(
         self, member_id: str, request: JoinGroupRequest, terms: JoinTerms
     ) -> Parked[JoinGroupResponse]:
-        group = self._group
-        group.add(_member(member_id, request, terms), request.protocol_type)
-        return group.park_join(
-            group.roster.find(member_id),
-            rebalance=group.state is not GroupState.PREPARING_REBALANCE,
-        )
+        member = _member(member_id, request, terms)
+        member.is_new = True
+        self._group.add(member, request.protocol_type)
+        return self._group.park_join(member)
+
+    # -- returning members ---------------------------------------------------------------------
 
     def _rejoin(
         self, member: Member, request: JoinGroupRequest
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
         group = self._group
-        settled = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
-        leads = member.member_id == group.roster.leader_id and group.state is GroupState.STABLE
-        if settled and not leads and member.protocols == request.protocols:
-            # It missed our answer. A leader's join in a stable group is a demand to rebalance.
-            group.renew(member)
-            return group.joined(member)
-        member.protocols = request.protocols
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = _rebalance_timeout_ms(request)
-        return group.park_join(member, rebalance=settled)
-
-    def _join_static(
-        self, request: JoinGroupRequest, terms: JoinTerms, instance_id: str
-    ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-        roster = self._group.roster
-        if request.member_id:
-            return self._rejoin(roster.find(request.member_id, instance_id), request)
-        member_id = f"{instance_id}-{self._entropy.uuid().hex()}"
-        known = roster.find_static(instance_id)
-        if known is None:
-            return self._add(member_id, request, terms)
-        return self._replace(known, _member(member_id, request, terms), terms)
+        is_unchanged = member.protocols == request.protocols
+        leads = member.member_id == group.roster.leader_id
+        missed_answer = is_unchanged and (
+            group.state is GroupState.COMPLETING_REBALANCE
+            # A leader that joins a stable group wants a rebalance: partitions were added, say.
+            or (group.state is GroupState.STABLE and not leads)
+        )
+        if missed_answer:
+            group.sessions.renew(member)
+            return group.join_response(member)
+        group.roster.update(member, request)
+        return group.park_join(member)
 
     def _replace(
         self, old: Member, member: Member, terms: JoinTerms
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-        """A static member is back after a restart: it takes its predecessor's place."""
+        """A static member was restarted: the new member takes over from the old one."""
         group = self._group
-        fenced = FencedInstanceIdError.code
-        old.answer_join(JoinGroupResponse(error_code=fenced, member_id=old.member_id))
-        old.answer_sync(SyncGroupResponse(error_code=fenced))
-        old.stop_timer()
+        old.refuse(FencedInstanceIdError.code)
+        group.sessions.end(old)
         old_leader_id = group.roster.leader_id
         member.assignment = old.assignment
-        group.roster.replace(old, member)
-        if group.state is GroupState.STABLE and group.roster.elects(group.protocol_name):
-            try:
-                group.keep()
-            except KafkaError:
-                group.roster.replace(member, old)  # after a restart it would be there again
-                group.renew(old)
-                raise
-            group.renew(member)
-            return self._answer_returned(member, old_leader_id, terms)
-        return group.park_join(member, rebalance=group.state is not GroupState.PREPARING_REBALANCE)
+        group.replace(old, member)
+        if group.state is not GroupState.STABLE:
+            return group.park_join(member)
+        if group.roster.elect_protocol() != group.protocol_name:
+            return group.park_join(member)
+        try:
+            group.persist()
+        except KafkaError:
+            group.replace(member, old)  # the log still has it
+            group.sessions.renew(old)
+            raise
+        group.sessions.renew(member)
+        return self._answer_replaced(member, old_leader_id, terms)
 
-    def _answer_returned(
+    def _answer_replaced(
         self, member: Member, old_leader_id: str | None, terms: JoinTerms
     ) -> JoinGroupResponse:
-        # Nothing changed, so nobody rebalances. A leader that can't be told to skip its
-        # assignment is told of its own past id instead, so that it takes itself for a follower.
-        response = self._group.joined(member)
+        # Nothing changed for the others, so there is no rebalance. A leader too old to be told to
+        # skip its assignment is named its old id as leader, and takes itself for a follower.
+        response = self._group.join_response(member)
         if terms.can_skip_assignment:
             response.skip_assignment = member.member_id == self._group.roster.leader_id
         else:
@@ -174,11 +216,11 @@ def _member(member_id: str, request: JoinGroupRequest, terms: JoinTerms) -> Memb
         terms.client_id,
         terms.client_host,
         request.session_timeout_ms,
-        _rebalance_timeout_ms(request),
+        rebalance_timeout_ms(request),
         request.protocols,
     )
 
 
-def _rebalance_timeout_ms(request: JoinGroupRequest) -> int:
-    # Version 0 knows only the session timeout.
-    return max(request.rebalance_timeout_ms, 0) or request.session_timeout_ms
+def _uuid_text(raw: bytes) -> str:
+    parts = (raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
+    return "-".join(part.hex() for part in parts)

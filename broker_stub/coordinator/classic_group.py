@@ -1,27 +1,29 @@
-"""A classic consumer group: members join, a leader assigns, heartbeats keep them in.
+"""A classic consumer group: members join, the leader assigns, heartbeats keep them in.
 
-The state machine is `TRANSITIONS`; who may do what in which state follows Kafka's coordinator,
-and who may join is in `admission`. Requests that have to wait are parked in their member.
-Serving thread only; time comes from the node's timers, ids from its entropy, and every lasting
-change goes through `on_change` to the log before anybody is told of it.
+`TRANSITIONS` is the state machine; `admission` handles joins, `session_expiration` sessions.
+Requests that have to wait are parked in their member. Serving thread only. A change that must
+survive a restart goes through `on_change` to the log before any client is told about it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import ClassVar
 
 from broker_stub.coordinator.admission import Admission
-from broker_stub.coordinator.group_state import GroupState, JoinTerms
+from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
 from broker_stub.coordinator.member import Member
 from broker_stub.coordinator.roster import Roster
+from broker_stub.coordinator.session_expiration import SessionExpiration
+from broker_stub.coordinator.subscriptions import Subscriptions
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.request import Parked
+from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.error_codes import code_of
 from pyclient.errors import (
+    CoordinatorNotAvailableError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
     KafkaError,
@@ -33,69 +35,107 @@ from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRes
 
 
 class ClassicGroup:
-    """One group. `generation_id` counts its rebalances."""
+    """One group. Each rebalance that completes starts a generation.
+
+    Attributes:
+        state_since_ms: the wall-clock time of the last transition; None in old records.
+        subscriptions: the topics of the last generation's members.
+    """
 
     TRANSITIONS: ClassVar = {
-        GroupState.EMPTY: {GroupState.PREPARING_REBALANCE},
-        GroupState.PREPARING_REBALANCE: {GroupState.COMPLETING_REBALANCE, GroupState.EMPTY},
-        GroupState.COMPLETING_REBALANCE: {GroupState.STABLE, GroupState.PREPARING_REBALANCE},
-        GroupState.STABLE: {GroupState.PREPARING_REBALANCE},
+        GroupState.EMPTY: {GroupState.PREPARING_REBALANCE, GroupState.DEAD},
+        GroupState.PREPARING_REBALANCE: {
+            GroupState.COMPLETING_REBALANCE,
+            GroupState.EMPTY,
+            GroupState.DEAD,
+        },
+        GroupState.COMPLETING_REBALANCE: {
+            GroupState.STABLE,
+            GroupState.PREPARING_REBALANCE,
+            GroupState.DEAD,
+        },
+        GroupState.STABLE: {GroupState.PREPARING_REBALANCE, GroupState.DEAD},
+        GroupState.DEAD: set(),
     }
 
     def __init__(
         self,
         group_id: str,
+        *,
         timers: Timers,
+        clock: Clock,
         entropy: Entropy,
-        initial_rebalance_delay_ms: int,
+        settings: GroupSettings,
         on_change: Callable[[ClassicGroup], None],
     ) -> None:
         self.group_id = group_id
         self.state = GroupState.EMPTY
+        self.state_since_ms: int | None = clock.now_ms()
         self.generation_id = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.roster = Roster()
-        self._admission = Admission(self, timers, entropy)
+        self.sessions = SessionExpiration(timers, self._expel)
+        self.subscriptions = Subscriptions(None, None)
+        self._admission = Admission(self, timers, entropy, settings.max_size)
         self._timers = timers
-        self._initial_delay_ms = initial_rebalance_delay_ms
+        self._clock = clock
+        self._settings = settings
         self._on_change = on_change
         self._rebalance_timer: Timer | None = None
-        self._gathering = False  # the first members of a new group get a moment to arrive
-        self._gathering_left_ms = 0
-        self._arrived_lately = False
+        self._unsynced: set[str] = set()  # members of this generation without a SyncGroup yet
+        self._is_initial_rebalance = False  # the first members get some time to arrive
+        self._initial_left_ms = 0
+        self._member_added = False
+
+    @property
+    def has_pending_members(self) -> bool:
+        """Whether a member id was handed out that nobody has joined with yet."""
+        return self._admission.has_pending_members
+
+    @property
+    def rebalance_deadline_ms(self) -> float | None:
+        """The monotonic time at which the group stops waiting for members."""
+        timer = self._rebalance_timer
+        return timer.deadline_ms if timer is not None and timer.pending else None
 
     # -- JoinGroup ---------------------------------------------------------------------------
 
     def join(
         self, request: JoinGroupRequest, terms: JoinTerms
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-        """Take a member in, or back in.
+        """Add a member, or let one rejoin.
 
         Raises:
-            KafkaError: it may not join so.
+            KafkaError: the join is refused.
         """
         return self._admission.join(request, terms)
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Take a new member in; the first one says what kind of group this is."""
+        """Add a new member. The first one sets the group's protocol type."""
         if not len(self.roster):
             self.protocol_type = protocol_type
         self.roster.add(member)
-        self._arrived_lately = True
+        self._member_added = True
 
-    def park_join(self, member: Member, *, rebalance: bool) -> Parked[JoinGroupResponse]:
-        """Let a member wait for the next generation, and start the way there if need be."""
-        parked: Parked[JoinGroupResponse] = Parked()
-        member.join = parked
-        self.renew(member)
-        if rebalance:
+    def replace(self, old: Member, member: Member) -> None:
+        """Put a static member in its predecessor's place."""
+        self.roster.replace(old, member)
+        if old.member_id in self._unsynced:
+            self._unsynced.remove(old.member_id)
+            self._unsynced.add(member.member_id)
+
+    def park_join(self, member: Member) -> Parked[JoinGroupResponse]:
+        """Park a member's join until the next generation, and start a rebalance if none runs."""
+        parked = member.park_join()
+        self.sessions.renew(member)
+        if self.state is not GroupState.PREPARING_REBALANCE:
             self._prepare_rebalance()
-        self.complete_join_if_all_are_here()
+        self.complete_join_if_all_joined()
         return parked
 
-    def joined(self, member: Member) -> JoinGroupResponse:
-        """What a member is told of the generation; the leader also who is in it."""
+    def join_response(self, member: Member) -> JoinGroupResponse:
+        """The answer to a member's join. Only the leader's lists the members."""
         leads = member.member_id == self.roster.leader_id
         return JoinGroupResponse(
             generation_id=self.generation_id,
@@ -103,107 +143,128 @@ class ClassicGroup:
             protocol_name=self.protocol_name,
             leader=self.roster.leader_id or "",
             member_id=member.member_id,
-            members=self.roster.described(self.protocol_name) if leads else [],
+            members=self.roster.describe(self.protocol_name) if leads else [],
         )
 
     # -- the rebalance -----------------------------------------------------------------------
 
     def _prepare_rebalance(self) -> None:
         if self.state is GroupState.COMPLETING_REBALANCE:
+            for member in self.roster:
+                member.assignment = b""
             self._refuse_syncs(RebalanceInProgressError.code)
-        self._gathering = self.state is GroupState.EMPTY and self._initial_delay_ms > 0
+        self._unsynced.clear()
+        is_initial = self.state is GroupState.EMPTY
         self._move_to(GroupState.PREPARING_REBALANCE)
-        if self._gathering:
-            self._gathering_left_ms = self.roster.longest_rebalance_ms()
-            self._gather()
-        else:
+        if not is_initial:
             self._schedule(self.roster.longest_rebalance_ms(), self._complete_join)
+        elif self._settings.initial_rebalance_delay_ms == 0:
+            self._complete_join()
+        else:
+            delay_ms = self._settings.initial_rebalance_delay_ms
+            self._is_initial_rebalance = True
+            self._initial_left_ms = max(self.roster.longest_rebalance_ms() - delay_ms, 0)
+            self._wait_for_more_members(delay_ms)
 
-    def _gather(self) -> None:
-        """Wait for one delay, and for another as long as members come, in all for a rebalance."""
-        delay_ms = min(self._initial_delay_ms, self._gathering_left_ms)
-        self._gathering_left_ms -= delay_ms
-        self._arrived_lately = False
-        self._schedule(delay_ms, self._end_of_delay)
+    def _wait_for_more_members(self, delay_ms: int) -> None:
+        self._member_added = False
+        self._schedule(delay_ms, self._end_initial_delay)
 
-    def _end_of_delay(self) -> None:
-        if self._arrived_lately and self._gathering_left_ms > 0:
-            self._gather()
+    def _end_initial_delay(self) -> None:
+        """Wait once more if members came meanwhile, in all for the rebalance timeout."""
+        if self._member_added and self._initial_left_ms > 0:
+            delay_ms = min(self._settings.initial_rebalance_delay_ms, self._initial_left_ms)
+            self._initial_left_ms -= delay_ms
+            self._wait_for_more_members(delay_ms)
         else:
             self._complete_join()
 
-    def complete_join_if_all_are_here(self) -> None:
-        """Start the next generation, if it waits for nobody any more."""
+    def complete_join_if_all_joined(self) -> None:
+        """Start the next generation, unless a member still has to join."""
         if (
             self.state is GroupState.PREPARING_REBALANCE
-            and not self._gathering
-            and not self._admission.awaits_promised
+            and not self._is_initial_rebalance
+            and not self._admission.has_pending_members
             and all(member.awaits_join for member in self.roster)
         ):
             self._complete_join()
 
     def _complete_join(self) -> None:
-        self._gathering = False
+        self._is_initial_rebalance = False
         for member in list(self.roster):
             if not member.awaits_join and not member.is_static:
-                self._drop(member)  # a static one keeps its place until its session ends
+                self._drop(member)  # a static member stays until its session expires
         if not len(self.roster):
             self._become_empty()
             return
-        joined = self.roster.joined()
+        joined = self.roster.awaiting_join()
         if not joined:
             self._schedule(self.roster.longest_rebalance_ms(), self._complete_join)
             return
-        if self.roster.leader_id not in {one.member_id for one in joined}:
+        if all(one.member_id != self.roster.leader_id for one in joined):
             self.roster.leader_id = joined[0].member_id
-        self.generation_id += 1
-        self.protocol_name = self.roster.elect_protocol()
+        self._start_generation(self.roster.elect_protocol())
         self._move_to(GroupState.COMPLETING_REBALANCE)
-        self._schedule(self.roster.longest_rebalance_ms(), self._expel_those_without_sync)
+        self._unsynced = {member.member_id for member in self.roster}
+        self._schedule(self.roster.longest_rebalance_ms(), self._expel_unsynced)
+        for member in self.roster:
+            member.is_new = False
+            self.sessions.renew(member)
         for member in joined:
-            self.renew(member)
-            member.answer_join(self.joined(member))
+            member.answer_join(self.join_response(member))
+
+    def _start_generation(self, protocol_name: str | None) -> None:
+        self.generation_id += 1
+        self.protocol_name = protocol_name
+        self._note_subscriptions()
+
+    def _note_subscriptions(self) -> None:
+        metadata = [member.metadata(self.protocol_name) for member in self.roster]
+        self.subscriptions = Subscriptions(self.protocol_type, metadata)
 
     def _become_empty(self) -> None:
-        self.generation_id += 1
-        self.protocol_name = self.roster.leader_id = None
+        self.roster.leader_id = None
+        self._start_generation(None)
         self._move_to(GroupState.EMPTY)
-        self._schedule(None, None)
-        # If the log refuses (which was logged), a restart brings the last generation back, and
-        # its members, who are gone, time out: no harm, so nobody is told.
+        self._cancel_timer()
+        # If the log refuses (which it logs), a restart restores the last generation, whose members
+        # are gone and expire. No client has to know.
         with suppress(KafkaError):
-            self.keep()
+            self.persist()
 
-    def _expel_those_without_sync(self) -> None:
-        for member in [one for one in self.roster if one.sync is None]:
+    def _expel_unsynced(self) -> None:
+        """The rebalance timeout passed: remove the members that did not send SyncGroup."""
+        for member in [one for one in self.roster if one.member_id in self._unsynced]:
             self._drop(member)
-        self._rebalance_without_the_gone()
+        self._prepare_rebalance()
+        self.complete_join_if_all_joined()
 
     # -- SyncGroup ---------------------------------------------------------------------------
 
     def sync(self, request: SyncGroupRequest) -> SyncGroupResponse | Parked[SyncGroupResponse]:
-        """Hand out the assignment, now or once the leader has handed it in.
+        """Give a member its assignment, or park it until the leader has sent it.
 
         Raises:
-            KafkaError: the member is not of this generation.
+            KafkaError: the member is not in this generation.
         """
         member = self.validate(request.member_id, request.group_instance_id, request.generation_id)
         self._check_sync_protocol(request)
         if self.state is GroupState.PREPARING_REBALANCE:
-            raise RebalanceInProgressError(f"group {self.group_id} rebalances")
-        self.renew(member)
+            raise self._rebalancing()
+        self.sessions.renew(member)
+        self._unsynced.discard(member.member_id)
         if self.state is GroupState.STABLE:
-            return self._assigned(member)
-        parked: Parked[SyncGroupResponse] = Parked()
-        member.sync = parked
+            self._cancel_timer_if_all_synced()
+            return self._sync_response(member)
+        parked = member.park_sync()
         if member.member_id == self.roster.leader_id:
             self._assign({one.member_id: one.assignment for one in request.assignments})
         return parked
 
     def _check_sync_protocol(self, request: SyncGroupRequest) -> None:
-        told = ((request.protocol_type, self.protocol_type),
-                (request.protocol_name, self.protocol_name))  # fmt: skip
-        if any(theirs is not None and theirs != ours for theirs, ours in told):
+        pairs = ((request.protocol_type, self.protocol_type),
+                 (request.protocol_name, self.protocol_name))  # fmt: skip
+        if any(None not in (theirs, ours) and theirs != ours for theirs, ours in pairs):
             raise InconsistentGroupProtocolError(
                 f"group {self.group_id} uses {self.protocol_type}/{self.protocol_name}"
             )
@@ -212,22 +273,20 @@ class ClassicGroup:
         for member in self.roster:
             member.assignment = assignments.get(member.member_id, b"")
         try:
-            self.keep()
+            self.persist()
         except KafkaError as error:
-            # Not on disk, so it must not be: nobody gets it, and the group tries again.
-            for member in self.roster:
-                member.assignment = b""
+            # A restart would not know the assignment, so no member may get it.
             self._refuse_syncs(code_of(error))
             self._prepare_rebalance()
             raise
         self._move_to(GroupState.STABLE)
-        self._schedule(None, None)
+        self._cancel_timer_if_all_synced()
         for member in self.roster:
             if member.sync is not None:
-                member.answer_sync(self._assigned(member))
-                self.renew(member)
+                member.answer_sync(self._sync_response(member))
+                self.sessions.renew(member)
 
-    def _assigned(self, member: Member) -> SyncGroupResponse:
+    def _sync_response(self, member: Member) -> SyncGroupResponse:
         return SyncGroupResponse(
             protocol_type=self.protocol_type,
             protocol_name=self.protocol_name,
@@ -238,112 +297,154 @@ class ClassicGroup:
         for member in self.roster:
             if member.sync is not None:
                 member.answer_sync(SyncGroupResponse(error_code=error_code))
-                self.renew(member)  # it could not send heartbeats while it waited
+                self.sessions.renew(member)  # it could not send heartbeats while it waited
+
+    def _cancel_timer_if_all_synced(self) -> None:
+        if not self._unsynced:
+            self._cancel_timer()
 
     # -- staying and leaving -----------------------------------------------------------------
 
     def heartbeat(self, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
-        """Keep a member in.
+        """Renew a member's session.
 
         Raises:
-            KafkaError: it is not of this generation, or has to join again.
+            KafkaError: it is not in this generation, or has to rejoin.
         """
-        self.renew(self.validate(member_id, group_instance_id, generation_id))
+        self.sessions.renew(self.validate(member_id, group_instance_id, generation_id))
         if self.state is GroupState.PREPARING_REBALANCE:
-            raise RebalanceInProgressError(f"group {self.group_id} rebalances")
+            raise self._rebalancing()
 
     def validate_commit(
         self, member_id: str, group_instance_id: str | None, generation_id: int
     ) -> None:
-        """Check that offsets may be committed.
+        """Check that a member may commit offsets, and renew its session.
 
         Raises:
-            KafkaError: not by this member, or not now.
+            KafkaError: it may not, or not now.
         """
         if generation_id < 0 and self.state is GroupState.EMPTY:
-            return  # partitions assigned by hand, offsets kept here
+            return  # an admin client, or a consumer without group management
         member = self.validate(member_id, group_instance_id, generation_id)
         if self.state is GroupState.COMPLETING_REBALANCE:
-            # The partitions may be somebody else's already: it must sync first.
-            raise RebalanceInProgressError(f"group {self.group_id} rebalances")
-        self.renew(member)
+            # Its partitions may be assigned to another member: it has to sync first.
+            raise self._rebalancing()
+        self.sessions.renew(member)
 
     def validate(self, member_id: str, group_instance_id: str | None, generation_id: int) -> Member:
-        """The member, if it is one and of the present generation."""
+        """The member, if it is in the current generation.
+
+        Raises:
+            KafkaError: it is not.
+        """
+        if self.state is GroupState.DEAD:
+            raise CoordinatorNotAvailableError(f"group {self.group_id} was deleted; join again")
         member = self.roster.find(member_id, group_instance_id)
         if generation_id != self.generation_id:
             raise IllegalGenerationError(
-                f"generation {generation_id}; group {self.group_id} is at {self.generation_id}"
+                f"generation {generation_id}: group {self.group_id} is in {self.generation_id}"
             )
         return member
 
-    def leave(self, member_id: str, group_instance_id: str | None) -> str:
-        """Remove a member at once; its id comes back.
+    def leave(self, identities: Sequence[tuple[str, str | None]]) -> list[KafkaError | None]:
+        """Remove members, named by member id and instance id; either may be missing.
 
-        Raises:
-            KafkaError: there is no such member.
+        The others rebalance once. Gives each member's error, None where it left.
         """
-        if group_instance_id is not None and not member_id:
-            static = self.roster.find_static(group_instance_id)
+        results: list[KafkaError | None] = []
+        has_left = False
+        for member_id, instance_id in identities:
+            error: KafkaError | None = None
+            try:
+                if not self._admission.drop_pending(member_id):
+                    self._drop(self._find_leaving(member_id, instance_id))
+                    has_left = True
+            except KafkaError as refused:
+                error = refused
+            results.append(error)
+        if has_left:
+            self._rebalance_without_removed()
+        return results
+
+    def _find_leaving(self, member_id: str, instance_id: str | None) -> Member:
+        if instance_id is not None and not member_id:
+            # How an admin client removes static members.
+            static = self.roster.find_static(instance_id)
             if static is None:
-                raise UnknownMemberIdError(f"no member with instance id {group_instance_id}")
-            member_id = static.member_id
-        if not self._admission.break_promise(member_id):
-            self._remove(self.roster.find(member_id, group_instance_id))
-        return member_id
+                raise UnknownMemberIdError(f"no member has the instance id {instance_id}")
+            return static
+        return self.roster.find(member_id, instance_id)
 
-    def renew(self, member: Member) -> None:
-        """A member was heard of: its session starts anew."""
-        member.stop_timer()
-        member.session_timer = self._timers.after(
-            member.session_timeout_ms, partial(self._expire, member)
-        )
-
-    def _expire(self, member: Member) -> None:
-        if member not in self.roster:
-            return
-        if member.awaits_answer:
-            self.renew(member)
-        else:
-            self._remove(member)
-
-    def _remove(self, member: Member) -> None:
+    def remove(self, member: Member) -> None:
+        """Remove a member; the others rebalance."""
         self._drop(member)
-        self._rebalance_without_the_gone()
+        self._rebalance_without_removed()
 
-    def _rebalance_without_the_gone(self) -> None:
+    def _expel(self, member: Member) -> None:
+        if member in self.roster:
+            self.remove(member)
+
+    def _rebalance_without_removed(self) -> None:
         if self.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self._prepare_rebalance()
-        self.complete_join_if_all_are_here()
+        self.complete_join_if_all_joined()
 
     def _drop(self, member: Member) -> None:
-        member.stop_timer()
-        unknown = UnknownMemberIdError.code
-        member.answer_join(JoinGroupResponse(error_code=unknown, member_id=member.member_id))
-        member.answer_sync(SyncGroupResponse(error_code=unknown))
+        self.sessions.end(member)
+        member.refuse(UnknownMemberIdError.code)
         self.roster.remove(member)
+        self._unsynced.discard(member.member_id)
+
+    def _rebalancing(self) -> RebalanceInProgressError:
+        return RebalanceInProgressError(f"group {self.group_id} is rebalancing")
 
     # -- the log, the timer, the state -------------------------------------------------------
 
-    def keep(self) -> None:
-        """Write the group as it is to the log."""
+    def persist(self) -> None:
+        """Write the group to the log.
+
+        Raises:
+            KafkaError: the log refused it.
+        """
         self._on_change(self)
 
-    def restore(self, members: Iterable[Member], state: GroupState) -> None:
+    def restore(
+        self, members: Iterable[Member], leader_id: str | None, state_since_ms: int | None
+    ) -> None:
         """Take over what the log says after a restart, and expect heartbeats from now on."""
         for member in members:
             self.roster.add(member)
-            self.renew(member)
-        self.state = state
+            self.sessions.renew(member)
+        if leader_id is None or self.roster.get(leader_id) is not None:
+            self.roster.leader_id = leader_id
+        self.state = GroupState.STABLE if len(self.roster) else GroupState.EMPTY
+        self.state_since_ms = state_since_ms
+        self._note_subscriptions()
+        if len(self.roster) > self._settings.max_size:
+            self._prepare_rebalance()  # the option was lowered: let members commit, then rejoin
 
-    def _schedule(self, delay_ms: int | None, callback: Callable[[], None] | None) -> None:
+    def die(self, error_code: int) -> None:
+        """End the group: it was deleted, or its log is gone. What is parked gets the error."""
+        self._cancel_timer()
+        self._admission.close()
+        for member in list(self.roster):
+            self.sessions.end(member)
+            member.refuse(error_code)
+            self.roster.remove(member)
+        self._unsynced.clear()
+        self._move_to(GroupState.DEAD)
+
+    def _schedule(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        self._cancel_timer()
+        self._rebalance_timer = self._timers.after(delay_ms, callback)
+
+    def _cancel_timer(self) -> None:
         if self._rebalance_timer is not None:
             self._rebalance_timer.cancel()
             self._rebalance_timer = None
-        if delay_ms is not None and callback is not None:
-            self._rebalance_timer = self._timers.after(delay_ms, callback)
 
     def _move_to(self, state: GroupState) -> None:
         if state not in self.TRANSITIONS[self.state]:
             raise AssertionError(f"group {self.group_id}: {self.state} to {state}")
         self.state = state
+        self.state_since_ms = self._clock.now_ms()

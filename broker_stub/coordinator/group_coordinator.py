@@ -1,29 +1,31 @@
-"""The coordinator of every group this node is responsible for: all of them, on one node.
+"""The coordinator of every group: on one node, all of them.
 
-Finds the group of a request, keeps groups and offsets in `__consumer_offsets` through the node's
-ordinary append path, and brings them back from there at start. Serving thread only, but for
-`load`, which runs before serving begins.
+Finds the group of a request, writes groups and offsets to `__consumer_offsets`, and reads them back
+at start. Serving thread only, except `load`, which runs before serving begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
 from broker_stub.coordinator.classic_group import ClassicGroup
 from broker_stub.coordinator.errors import as_coordinator
+from broker_stub.coordinator.group_loading import GroupLoader
 from broker_stub.coordinator.group_log import (
     OFFSETS_TOPIC,
     KeyValue,
     group_record,
+    group_tombstone,
     offset_record,
     partition_for_group,
-    read_entry,
+    restore_group,
 )
-from broker_stub.coordinator.group_state import GroupState, JoinTerms
-from broker_stub.coordinator.member import Member
+from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
+from broker_stub.coordinator.offset_retention import expired_partitions
 from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
+from broker_stub.coordinator.subscriptions import CONSUMER
 from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
 from pyclient.errors import (
@@ -33,44 +35,48 @@ from pyclient.errors import (
     IllegalGenerationError,
     InvalidGroupIdError,
     InvalidSessionTimeoutError,
+    KafkaError,
     NotCoordinatorError,
     UnknownMemberIdError,
 )
-from pyclient.protocol.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
-from pyclient.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
+from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
+_MS_PER_MINUTE: Final = 60_000
+
 
 class GroupCoordinator:
-    """Groups by id, and the offsets they committed."""
+    """Groups by id, and the offsets they committed.
+
+    Attributes:
+        unreadable_records: how many records of `__consumer_offsets` the last start skipped.
+    """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._groups: dict[str, ClassicGroup] = {}
         self.offsets = CommittedOffsets()
+        self.unreadable_records = 0
+        config = node.config
+        self._settings = GroupSettings(
+            initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
+            max_size=config["group.max.size"],
+        )
+        self._retention_ms: int = config["offsets.retention.minutes"] * _MS_PER_MINUTE
+        self._schedule_retention()
 
     # -- membership --------------------------------------------------------------------------
 
     def join(
         self, request: JoinGroupRequest, terms: JoinTerms
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-        """JoinGroup; a group comes into being with its first member.
+        """JoinGroup. The first member creates the group.
 
         Raises:
-            KafkaError: the request is refused.
+            KafkaError: the join is refused.
         """
         self.check_group_id(request.group_id)
         config = self._node.config
@@ -78,24 +84,25 @@ class GroupCoordinator:
         highest = config["group.max.session.timeout.ms"]
         if not lowest <= request.session_timeout_ms <= highest:
             raise InvalidSessionTimeoutError(
-                f"session timeout {request.session_timeout_ms} ms: "
-                f"{lowest} to {highest} ms are allowed"
+                f"session timeout {request.session_timeout_ms} ms is not within "
+                f"{lowest} ms and {highest} ms"
             )
         group = self._groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 raise UnknownMemberIdError(f"there is no group {request.group_id}")
-            self._partition_index(request.group_id)  # refuse before anything is remembered
+            self._partition_index(request.group_id)  # refuse before anything is created
             group = self._new(request.group_id)
         answer = group.join(request, terms)
         self._groups[request.group_id] = group
         return answer
 
     def group(self, group_id: str) -> ClassicGroup:
-        """An existing group.
+        """The group that a member says it is in.
 
         Raises:
-            UnknownMemberIdError: there is none, so whoever asks is no member of it.
+            InvalidGroupIdError: the id is empty.
+            UnknownMemberIdError: there is no such group.
         """
         self.check_group_id(group_id)
         group = self._groups.get(group_id)
@@ -104,7 +111,7 @@ class GroupCoordinator:
         return group
 
     def check_group_id(self, group_id: str) -> None:
-        """Refuse a group that nobody can be a member of.
+        """Refuse an id that no group with members can have.
 
         Raises:
             InvalidGroupIdError: the id is empty.
@@ -114,80 +121,154 @@ class GroupCoordinator:
 
     def _new(self, group_id: str) -> ClassicGroup:
         node = self._node
-        delay_ms = node.config["group.initial.rebalance.delay.ms"]
-        return ClassicGroup(group_id, node.timers, node.entropy, delay_ms, self._keep_group)
+        return ClassicGroup(
+            group_id,
+            timers=node.timers,
+            clock=node.clock,
+            entropy=node.entropy,
+            settings=self._settings,
+            on_change=self._persist,
+        )
 
     # -- offsets -----------------------------------------------------------------------------
 
     def check_commit(
-        self, group_id: str, member_id: str, instance_id: str | None, generation_id: int
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        generation_id: int,
+        *,
+        names_missing_group: bool,
     ) -> None:
-        """Whether this member may commit offsets now.
-
-        Without a group id, too: old programs keep their offsets there, and Kafka lets them.
+        """Check that a member may commit offsets now. The group id may be empty.
 
         Raises:
-            KafkaError: it may not.
+            GroupIdNotFoundError: there is no group, and the client understands this error.
+            IllegalGenerationError: there is no group, and it does not.
+            KafkaError: the member may not.
         """
         group = self._groups.get(group_id)
         if group is not None:
             group.validate_commit(member_id, instance_id, generation_id)
         elif generation_id >= 0:
-            raise IllegalGenerationError(f"there is no group {group_id}")
+            missing = GroupIdNotFoundError if names_missing_group else IllegalGenerationError
+            raise missing(f"there is no group {group_id}")
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Write offsets to the log, all or none, then remember them.
+        """Write offsets to the log, all or none, then make them visible.
 
         Raises:
-            BrokerResponseError: they can't be written, as `errors.as_coordinator` says it.
+            BrokerResponseError: the log refused them; translated by `errors.as_coordinator`.
         """
-        records = [offset_record(group_id, one, offset) for one, offset in offsets.items()]
-        if records:
-            self._append(group_id, records)
+        if not offsets:
+            return
+        self._append(
+            group_id, [offset_record(group_id, one, offset) for one, offset in offsets.items()]
+        )
         for partition, offset in offsets.items():
             self.offsets.put(group_id, partition, offset)
+        if group_id not in self._groups:
+            self._groups[group_id] = self._new(group_id)
+
+    def find_for_offset_delete(self, group_id: str) -> ClassicGroup:
+        """The group, if offsets of it may be deleted.
+
+        Raises:
+            InvalidGroupIdError, GroupIdNotFoundError: there is no such group.
+            GroupNotEmptyError: it has members whose subscriptions a broker cannot know.
+        """
+        self.check_group_id(group_id)
+        group = self.find(group_id)
+        if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER:
+            raise GroupNotEmptyError(f"group {group_id} has members")
+        return group
+
+    def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> None:
+        """Delete offsets; partitions without one are ignored.
+
+        Raises:
+            BrokerResponseError: the log refused it.
+        """
+        known = [one for one in partitions if self.offsets.get(group_id, one) is not None]
+        if known:
+            self._append(group_id, [offset_record(group_id, one, None) for one in known])
+        for partition in known:
+            self.offsets.remove(group_id, partition)
 
     def forget_topic(self, topic: str) -> None:
-        """A topic is gone: so are the offsets in it."""
-        for group_id, partition in list(self.offsets.of_topic(topic)):
-            self._append(group_id, [offset_record(group_id, partition, None)])
-            self.offsets.remove(group_id, partition)
+        """A topic was deleted: delete the offsets in it."""
+        if topic == OFFSETS_TOPIC:
+            self._unload()
+            return
+        for group_id, partitions in list(self.offsets.of_topic(topic)):
+            self.delete_offsets(group_id, partitions)
+
+    # -- retention ---------------------------------------------------------------------------
+
+    def _schedule_retention(self) -> None:
+        interval_ms = self._node.config["offsets.retention.check.interval.ms"]
+        self._node.timers.after(interval_ms, self._expire_offsets)
+
+    def _expire_offsets(self) -> None:
+        """Delete expired offsets, and groups that have neither members nor offsets."""
+        self._schedule_retention()
+        now_ms = self._node.clock.now_ms()
+        for group_id, group in list(self._groups.items()):
+            offsets = self.offsets.of_group(group_id)
+            expired = expired_partitions(group, offsets, now_ms, self._retention_ms)
+            is_unused = (
+                group.state is GroupState.EMPTY
+                and not group.has_pending_members
+                and len(expired) == len(offsets)
+            )
+            try:
+                if is_unused:
+                    self._delete(group)
+                else:
+                    self.delete_offsets(group_id, expired)
+            except KafkaError as error:
+                diagnostics.warn("expired offsets of group %s stay: %s", group_id, error)
 
     # -- looking at groups, and deleting them ------------------------------------------------
 
-    def group_ids(self) -> list[str]:
-        """Every group: those that had members, and those that only keep offsets here."""
-        return list(dict.fromkeys([*self._groups, *self.offsets.group_ids()]))
+    def groups(self) -> list[ClassicGroup]:
+        """All groups, also those that only have offsets."""
+        return list(self._groups.values())
 
     def find(self, group_id: str) -> ClassicGroup:
-        """A group as it is; one that only keeps offsets here is empty.
+        """A group.
 
         Raises:
             GroupIdNotFoundError: there is none.
         """
         group = self._groups.get(group_id)
-        if group is not None:
-            return group
-        if not self.offsets.partitions(group_id):
-            raise GroupIdNotFoundError(f"there is no group {group_id}")
-        return self._new(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")  # Apache Kafka's words
+        return group
 
     def delete(self, group_id: str) -> None:
-        """Delete an empty group with its offsets.
+        """Delete an empty group and its offsets.
 
         Raises:
-            InvalidGroupIdError, GroupIdNotFoundError, GroupNotEmptyError: it can't be.
+            GroupIdNotFoundError, GroupNotEmptyError: it cannot be deleted.
+            BrokerResponseError: the log refused it.
         """
-        self.check_group_id(group_id)
-        if self.find(group_id).state is not GroupState.EMPTY:
+        group = self.find(group_id)
+        if group.state is not GroupState.EMPTY:
             raise GroupNotEmptyError(f"group {group_id} has members")
+        self._delete(group)
+
+    def _delete(self, group: ClassicGroup) -> None:
+        group_id = group.group_id
         tombstones = [
             offset_record(group_id, partition, None)
             for partition in self.offsets.partitions(group_id)
         ]
-        self._append(group_id, [*tombstones, group_record(group_id, None)])
-        self._groups.pop(group_id, None)
+        self._append(group_id, [*tombstones, group_tombstone(group_id)])
         self.offsets.remove_group(group_id)
+        del self._groups[group_id]
+        group.die(NotCoordinatorError.code)
 
     # -- the log -----------------------------------------------------------------------------
 
@@ -198,99 +279,37 @@ class GroupCoordinator:
             partition = replicas.partition(OFFSETS_TOPIC, index)
             replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
         except BrokerResponseError as error:
-            diagnostics.warn("group %s can't be written down: %s", group_id, error)
+            diagnostics.warn("cannot write group %s to %s: %s", group_id, OFFSETS_TOPIC, error)
             raise as_coordinator(error) from error
 
     def _partition_index(self, group_id: str) -> int:
         topic = self._node.image.topic(OFFSETS_TOPIC)
         if topic is None:
-            raise NotCoordinatorError(f"ask FindCoordinator first: there is no {OFFSETS_TOPIC} yet")
+            raise NotCoordinatorError(f"{OFFSETS_TOPIC} does not exist: send FindCoordinator first")
         return partition_for_group(group_id, len(topic.partitions))
 
-    def _keep_group(self, group: ClassicGroup) -> None:
-        value = GroupMetadataValue(
-            protocol_type=group.protocol_type or "",
-            generation=group.generation_id,
-            protocol=group.protocol_name,
-            leader=group.roster.leader_id,
-            current_state_timestamp=self._node.clock.now_ms(),
-            members=[
-                MemberMetadata(
-                    member_id=one.member_id,
-                    group_instance_id=one.group_instance_id,
-                    client_id=one.client_id,
-                    client_host=one.client_host,
-                    rebalance_timeout=one.rebalance_timeout_ms,
-                    session_timeout=one.session_timeout_ms,
-                    subscription=one.metadata(group.protocol_name),
-                    assignment=one.assignment,
-                )
-                for one in group.roster
-            ],
-        )
-        self._append(group.group_id, [group_record(group.group_id, value)])
+    def _persist(self, group: ClassicGroup) -> None:
+        self._append(group.group_id, [group_record(group)])
 
     def load(self) -> None:
-        """Bring groups and offsets back from the log."""
+        """Read groups and offsets back from the log."""
         topic = self._node.image.topic(OFFSETS_TOPIC)
-        latest: dict[str, GroupMetadataValue | None] = {}
+        loader = GroupLoader(self.offsets)
         for index in range(0 if topic is None else len(topic.partitions)):
-            partition = self._node.replicas.partition(OFFSETS_TOPIC, index)
-            for record in self._node.replicas.read_all(partition):
-                self._replay(record.key, record.value, latest)
-        for group_id, value in latest.items():
-            if value is not None:
-                self._restore(group_id, value)
+            loader.replay(self._node.replicas.partition(OFFSETS_TOPIC, index).log)
+        loader.finish()
+        self.unreadable_records = loader.unreadable
+        for group_id, value in loader.groups.items():
+            group = self._groups[group_id] = self._new(group_id)
+            restore_group(group, value)
+        for group_id in self.offsets.group_ids():
+            if group_id not in self._groups:
+                self._groups[group_id] = self._new(group_id)
 
-    def _replay(
-        self,
-        key: bytes | None,
-        value: bytes | None,
-        latest: dict[str, GroupMetadataValue | None],
-    ) -> None:
-        entry = read_entry(key, value)
-        if entry is None:
-            return
-        entry_key, entry_value = entry
-        if isinstance(entry_key, GroupMetadataKey):
-            assert entry_value is None or isinstance(entry_value, GroupMetadataValue)
-            latest[entry_key.group] = entry_value
-            return
-        assert isinstance(entry_key, OffsetCommitKey)
-        partition = TopicPartition(entry_key.topic, entry_key.partition)
-        if entry_value is None:
-            self.offsets.remove(entry_key.group, partition)
-        else:
-            assert isinstance(entry_value, OffsetCommitValue)
-            offset = CommittedOffset(
-                entry_value.offset,
-                entry_value.leader_epoch,
-                entry_value.metadata,
-                entry_value.commit_timestamp,
-            )
-            self.offsets.put(entry_key.group, partition, offset)
-
-    def _restore(self, group_id: str, value: GroupMetadataValue) -> None:
-        group = self._groups[group_id] = self._new(group_id)
-        group.generation_id = value.generation
-        group.protocol_type = value.protocol_type or None
-        group.protocol_name = value.protocol
-        group.restore(
-            (_restored(one, value.protocol or "") for one in value.members),
-            GroupState.STABLE if value.members else GroupState.EMPTY,
-        )
-        group.roster.leader_id = value.leader
-
-
-def _restored(metadata: MemberMetadata, protocol_name: str) -> Member:
-    member = Member(
-        metadata.member_id,
-        metadata.group_instance_id,
-        metadata.client_id,
-        metadata.client_host,
-        metadata.session_timeout,
-        metadata.rebalance_timeout,
-        [JoinGroupRequestProtocol(name=protocol_name, metadata=metadata.subscription)],
-    )
-    member.assignment = metadata.assignment
-    return member
+    def _unload(self) -> None:
+        """The log is gone, and with it all groups and offsets."""
+        groups = self.groups()
+        self._groups.clear()
+        self.offsets.clear()
+        for group in groups:
+            group.die(NotCoordinatorError.code)

@@ -1,27 +1,30 @@
-"""Groups and offsets as records of `__consumer_offsets`, in Kafka's own schemas.
+"""Groups and offsets as records of `__consumer_offsets`, in Kafka's schemas.
 
-A key starts with the number of its record type, a value with its version; a null value deletes.
+A key starts with the number of its record type, a value with its version. A null value deletes.
 """
-
-from __future__ import annotations
 
 import struct
 from typing import Final, TypeAlias, TypeVar
 
+from broker_stub.coordinator.classic_group import ClassicGroup
+from broker_stub.coordinator.member import Member
 from broker_stub.coordinator.offsets import CommittedOffset
 from pyclient.errors import CorruptRecordError
 from pyclient.protocol.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
+    MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from pyclient.protocol.messages.join_group import JoinGroupRequestProtocol
 from pyclient.protocol.schema import Message
 from pyclient.types import TopicPartition
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 _KEY_VERSION: Final = 0
 _OFFSET_VALUE_VERSION: Final = 3
+_EXPIRING_OFFSET_VALUE_VERSION: Final = 1
 _GROUP_VALUE_VERSION: Final = 3
 _PREFIX: Final = struct.Struct(">h")
 
@@ -56,20 +59,89 @@ def offset_record(
         leader_epoch=offset.leader_epoch,
         metadata=offset.metadata,
         commit_timestamp=offset.commit_timestamp_ms,
+        expire_timestamp=offset.expire_timestamp_ms,
     )
-    return _key(key), _value(value, _OFFSET_VALUE_VERSION)
+    has_expiry = offset.expire_timestamp_ms >= 0
+    version = _EXPIRING_OFFSET_VALUE_VERSION if has_expiry else _OFFSET_VALUE_VERSION
+    return _key(key), _value(value, version)
 
 
-def group_record(group_id: str, value: GroupMetadataValue | None) -> KeyValue:
-    """A group's generation and members, or its tombstone."""
-    key = _key(GroupMetadataKey(group=group_id))
-    return key, None if value is None else _value(value, _GROUP_VALUE_VERSION)
+def committed_offset(value: OffsetCommitValue) -> CommittedOffset:
+    """The offset that a record holds."""
+    return CommittedOffset(
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        value.expire_timestamp,
+    )
 
 
-def read_entry(key: bytes | None, value: bytes | None) -> Entry | None:
-    """One record of the topic; None for a type that is not ours to read."""
+def group_record(group: ClassicGroup) -> KeyValue:
+    """A group's generation and members."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.roster.leader_id,
+        current_state_timestamp=-1 if group.state_since_ms is None else group.state_since_ms,
+        members=[
+            MemberMetadata(
+                member_id=one.member_id,
+                group_instance_id=one.group_instance_id,
+                client_id=one.client_id,
+                client_host=one.client_host,
+                rebalance_timeout=one.rebalance_timeout_ms,
+                session_timeout=one.session_timeout_ms,
+                subscription=one.metadata(group.protocol_name),
+                assignment=one.assignment,
+            )
+            for one in group.roster
+        ],
+    )
+    return _key(GroupMetadataKey(group=group.group_id)), _value(value, _GROUP_VALUE_VERSION)
+
+
+def group_tombstone(group_id: str) -> KeyValue:
+    """Deletes a group."""
+    return _key(GroupMetadataKey(group=group_id)), None
+
+
+def restore_group(group: ClassicGroup, value: GroupMetadataValue) -> None:
+    """Give a new group the generation and members that its record holds."""
+    protocol_name = value.protocol or ""
+    group.generation_id = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol
+    since_ms = value.current_state_timestamp
+    members = [_member(one, protocol_name) for one in value.members]
+    group.restore(members, value.leader, None if since_ms < 0 else since_ms)
+
+
+def _member(metadata: MemberMetadata, protocol_name: str) -> Member:
+    timeout_ms = metadata.rebalance_timeout
+    member = Member(
+        metadata.member_id,
+        metadata.group_instance_id,
+        metadata.client_id,
+        metadata.client_host,
+        metadata.session_timeout,
+        metadata.session_timeout if timeout_ms < 0 else timeout_ms,  # version 0 has none
+        [JoinGroupRequestProtocol(name=protocol_name, metadata=metadata.subscription)],
+    )
+    member.assignment = metadata.assignment
+    return member
+
+
+def read_entry(key: bytes | None, value: bytes | None) -> Entry:
+    """One record of the topic.
+
+    Raises:
+        CorruptRecordError: there is no key, or it names a type that is not known here.
+        ProtocolError: the key or the value cannot be decoded.
+    """
     if key is None or len(key) < _PREFIX.size:
-        raise CorruptRecordError(f"a record of {OFFSETS_TOPIC} without a key")
+        raise CorruptRecordError("the key is too short for a record type")
     (record_type,) = _PREFIX.unpack_from(key)
     body = memoryview(key)[_PREFIX.size :]
     if record_type in (0, OffsetCommitKey.record_type):
@@ -78,7 +150,7 @@ def read_entry(key: bytes | None, value: bytes | None) -> Entry | None:
     if record_type == GroupMetadataKey.record_type:
         group_value = None if value is None else _read_value(GroupMetadataValue, value)
         return GroupMetadataKey.decode(body, _KEY_VERSION), group_value
-    return None
+    raise CorruptRecordError(f"record type {record_type} is not known: a newer Kafka wrote it")
 
 
 def _key(key: Message) -> bytes:
@@ -90,5 +162,7 @@ def _value(value: Message, version: int) -> bytes:
 
 
 def _read_value(cls: type[Value], value: bytes) -> Value:
+    if len(value) < _PREFIX.size:
+        raise CorruptRecordError("the value is too short for a version")
     (version,) = _PREFIX.unpack_from(value)
     return cls.decode(memoryview(value)[_PREFIX.size :], version)

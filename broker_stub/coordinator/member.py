@@ -1,19 +1,21 @@
-"""One member of a classic group, as its coordinator sees it. Serving thread only."""
+"""One member of a classic group. Serving thread only."""
 
-from __future__ import annotations
-
-from broker_stub.purgatory import Timer
+from broker_stub.coordinator.session_expiration import Session
 from broker_stub.request import Parked
+from pyclient.error_codes import RebalanceInProgressError
 from pyclient.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupResponse
 
 
 class Member:
-    """Its identity, what it supports, what it was given, and the requests that wait for it."""
+    """Its identity, assignors, assignment and parked requests.
 
-    __slots__ = ("assignment", "client_host", "client_id", "group_instance_id", "join",
-                 "member_id", "protocols", "rebalance_timeout_ms", "session_timeout_ms",
-                 "session_timer", "sync")  # fmt: skip
+    A member is new until it has been in a generation.
+    """
+
+    __slots__ = ("assignment", "client_host", "client_id", "group_instance_id", "is_new", "join",
+                 "member_id", "protocols", "rebalance_timeout_ms", "session",
+                 "session_timeout_ms", "sync")  # fmt: skip
 
     def __init__(
         self,
@@ -33,35 +35,49 @@ class Member:
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.protocols = protocols
         self.assignment = b""
+        self.is_new = False
         self.join: Parked[JoinGroupResponse] | None = None
         self.sync: Parked[SyncGroupResponse] | None = None
-        self.session_timer: Timer | None = None
+        self.session: Session | None = None
 
     @property
     def is_static(self) -> bool:
-        """Whether it comes back under the same instance id after a restart."""
+        """Whether it keeps its place over a restart."""
         return self.group_instance_id is not None
 
     @property
     def awaits_join(self) -> bool:
-        """Whether its JoinGroup is parked, and its client still there to be answered."""
+        """Whether its JoinGroup is parked and its client still connected."""
         return self.join is not None and not self.join.abandoned
 
     @property
-    def awaits_answer(self) -> bool:
-        """Whether it waits for us: then it cannot send heartbeats, and must not be expired."""
-        return self.awaits_join or (self.sync is not None and not self.sync.abandoned)
+    def awaits_sync(self) -> bool:
+        """Whether its SyncGroup is parked and its client still connected."""
+        return self.sync is not None and not self.sync.abandoned
 
     def supports(self, protocol_name: str) -> bool:
-        """Whether the assignor is among those it named."""
+        """Whether it named the assignor."""
         return any(one.name == protocol_name for one in self.protocols)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Its subscription in the form that the assignor understands."""
+        """Its subscription for the assignor."""
         for one in self.protocols:
             if one.name == protocol_name:
                 return one.metadata
         return b""
+
+    def park_join(self) -> Parked[JoinGroupResponse]:
+        """Park a JoinGroup. One that is parked already is told to join again."""
+        error = RebalanceInProgressError.code
+        self.answer_join(JoinGroupResponse(error_code=error, member_id=self.member_id))
+        self.join = Parked()
+        return self.join
+
+    def park_sync(self) -> Parked[SyncGroupResponse]:
+        """Park a SyncGroup. One that is parked already is told to join again."""
+        self.answer_sync(SyncGroupResponse(error_code=RebalanceInProgressError.code))
+        self.sync = Parked()
+        return self.sync
 
     def answer_join(self, response: JoinGroupResponse) -> None:
         """Answer the parked JoinGroup, if there is one."""
@@ -75,8 +91,7 @@ class Member:
         if parked is not None:
             parked.answer(response)
 
-    def stop_timer(self) -> None:
-        """No longer expire."""
-        if self.session_timer is not None:
-            self.session_timer.cancel()
-            self.session_timer = None
+    def refuse(self, error_code: int) -> None:
+        """Answer whatever is parked with an error."""
+        self.answer_join(JoinGroupResponse(error_code=error_code, member_id=self.member_id))
+        self.answer_sync(SyncGroupResponse(error_code=error_code))

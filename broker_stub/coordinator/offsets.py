@@ -1,39 +1,53 @@
-"""Committed offsets of all groups, in memory; the log behind them is `group_log`'s."""
+"""Committed offsets of all groups, in memory."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pyclient.types import TopicPartition
 
 
 class CommittedOffset(NamedTuple):
-    """Where a group goes on reading a partition."""
+    """The offset from which a group reads a partition next."""
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
+    expire_timestamp_ms: int = -1  # only old clients (OffsetCommit 2-4) set one
 
 
 class CommittedOffsets:
-    """One mapping per group. Serving thread only."""
+    """The offsets of each group. Serving thread only."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
 
     def put(self, group_id: str, partition: TopicPartition, offset: CommittedOffset) -> None:
-        """Remember an offset that is in the log."""
+        """Set an offset that the log has."""
         self._groups.setdefault(group_id, {})[partition] = offset
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
-        """Forget an offset."""
-        self._groups.get(group_id, {}).pop(partition, None)
+        """Remove an offset; nothing happens if there is none."""
+        offsets = self._groups.get(group_id, {})
+        offsets.pop(partition, None)
+        if not offsets:
+            self._groups.pop(group_id, None)
+
+    def remove_group(self, group_id: str) -> None:
+        """Remove all offsets of a group."""
+        self._groups.pop(group_id, None)
+
+    def clear(self) -> None:
+        """Remove all offsets of all groups."""
+        self._groups.clear()
 
     def get(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
         """The offset, if one was committed."""
         return self._groups.get(group_id, {}).get(partition)
+
+    def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        """All offsets of a group."""
+        return self._groups.get(group_id, {})
 
     def partitions(self, group_id: str) -> list[TopicPartition]:
         """The partitions that a group has offsets for, sorted."""
@@ -41,14 +55,11 @@ class CommittedOffsets:
 
     def group_ids(self) -> list[str]:
         """The groups that have offsets."""
-        return [group_id for group_id, offsets in self._groups.items() if offsets]
+        return list(self._groups)
 
-    def remove_group(self, group_id: str) -> None:
-        """Forget all offsets of a group."""
-        self._groups.pop(group_id, None)
-
-    def of_topic(self, topic: str) -> Iterator[tuple[str, TopicPartition]]:
-        """Every group's partitions of a topic: what goes when the topic is deleted."""
+    def of_topic(self, topic: str) -> Iterator[tuple[str, list[TopicPartition]]]:
+        """The partitions of a topic that each group has offsets for."""
         for group_id, offsets in self._groups.items():
-            for partition in [one for one in offsets if one.topic == topic]:
-                yield group_id, partition
+            partitions = [one for one in offsets if one.topic == topic]
+            if partitions:
+                yield group_id, partitions

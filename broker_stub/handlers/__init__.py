@@ -48,6 +48,7 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     37: ApiVersionRange(0, 3),  # CreatePartitions
     42: ApiVersionRange(0, 2),  # DeleteGroups
     44: ApiVersionRange(0, 1),  # IncrementalAlterConfigs
+    47: ApiVersionRange(0, 0),  # OffsetDelete
     60: ApiVersionRange(0, 2),  # DescribeCluster
     61: ApiVersionRange(0, 0),  # DescribeProducers
     75: ApiVersionRange(0, 0),  # DescribeTopicPartitions

@@ -1,7 +1,7 @@
 """DeleteGroups (API key 42), versions 0-2.
 
-Forgets groups without members, and their offsets. NON_EMPTY_GROUP and GROUP_ID_NOT_FOUND for
-those that have some, or never were.
+Deletes groups without members, and their offsets. A group with members is NON_EMPTY_GROUP, one
+that does not exist GROUP_ID_NOT_FOUND. The empty group id is allowed, as in Apache Kafka.
 """
 
 from __future__ import annotations

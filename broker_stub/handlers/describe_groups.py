@@ -1,8 +1,8 @@
 """DescribeGroups (API key 15), versions 0-6.
 
-Members, and in a stable group what they subscribe to and what they were given. A group that does
-not exist is `Dead`, without an error before version 6 and GROUP_ID_NOT_FOUND from then on
-(KIP-1043).
+The members with their assignments and, in a stable group, their subscriptions. A group that does
+not exist is `Dead`; from version 6 on with GROUP_ID_NOT_FOUND (KIP-1043). The empty group id is
+allowed, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from broker_stub.coordinator.group_state import GroupState
 from broker_stub.handlers._errors import message_of
 from broker_stub.handlers._operations import GROUP_OPERATIONS
 from broker_stub.request import RequestContext
-from pyclient.error_codes import BrokerResponseError, GroupIdNotFoundError, code_of
+from pyclient.error_codes import GroupIdNotFoundError, code_of
 from pyclient.errors import KafkaError
 from pyclient.protocol.messages.describe_groups import (
     DescribedGroup,
@@ -26,7 +26,7 @@ from pyclient.protocol.messages.describe_groups import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_DEAD: Final = "Dead"
+_DEAD: Final = GroupState.DEAD.value
 _NOT_FOUND_FROM: Final = 6
 
 
@@ -37,7 +37,6 @@ def handle(
 
     def describe(group_id: str) -> DescribedGroup:
         try:
-            node.coordinator.check_group_id(group_id)
             return _described(node.coordinator.find(group_id))
         except GroupIdNotFoundError as error:
             if context.api_version < _NOT_FOUND_FROM:
@@ -45,8 +44,6 @@ def handle(
             missing = _failed(group_id, error)
             missing.error_message = message_of(error)
             return missing
-        except BrokerResponseError as error:
-            return _failed(group_id, error)
 
     groups = [describe(group_id) for group_id in request.groups]
     if request.include_authorized_operations:
@@ -62,7 +59,7 @@ def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsR
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:
-    # Before the group is stable, nobody knows yet which of the protocols it will be.
+    # Until the group is stable, the assignor may still change.
     protocol_name = group.protocol_name if group.state is GroupState.STABLE else None
     return DescribedGroup(
         group_id=group.group_id,
@@ -76,7 +73,7 @@ def _described(group: ClassicGroup) -> DescribedGroup:
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(protocol_name),
-                member_assignment=b"" if protocol_name is None else member.assignment,
+                member_assignment=member.assignment,
             )
             for member in group.roster
         ],

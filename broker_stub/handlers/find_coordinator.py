@@ -1,7 +1,7 @@
 """FindCoordinator (API key 10), versions 0-6.
 
-The coordinator of a group is the leader of its partition of `__consumer_offsets`, which is
-created by the first who asks. Transactional ids (key type 1) have no coordinator here:
+The coordinator of a group is the leader of its partition of `__consumer_offsets`. The first request
+creates that topic. Transactional ids (key type 1) have no coordinator here:
 UNSUPPORTED_VERSION, which clients take as final. Other types of keys: INVALID_REQUEST.
 """
 
@@ -51,7 +51,7 @@ def handle(
     parked: Parked[FindCoordinatorResponse] = Parked()
 
     def created(_results: list[PlannedTopic | BrokerResponseError]) -> None:
-        # Whether by this request or by one just before it: what counts is that it is there.
+        # Created by this request or by an earlier one: either is fine.
         topic = node.image.topic(CONSUMER_OFFSETS)
         if topic is None:
             missing = CoordinatorNotAvailableError("__consumer_offsets can't be created")

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: HeartbeatRequest, _context: RequestContext) -> HeartbeatResponse:
-    """Keep a member in its group; REBALANCE_IN_PROGRESS tells it to join again."""
+    """Renew a member's session. REBALANCE_IN_PROGRESS tells it to rejoin."""
     group = node.coordinator.group(request.group_id)
     group.heartbeat(request.member_id, request.group_instance_id, request.generation_id)
     return HeartbeatResponse()
 
 
 def refuse(_request: HeartbeatRequest, error: KafkaError) -> HeartbeatResponse:
-    """The member has to do something about it."""
+    """Fail."""
     return HeartbeatResponse(error_code=code_of(error))

@@ -1,8 +1,8 @@
 """JoinGroup (API key 11), versions 0-9.
 
-Parked until the generation is complete. From version 4 on a dynamic member without an id gets
-MEMBER_ID_REQUIRED and an id to come back with (KIP-394); static members are exempt. From
-version 9 on a static leader that returns is told to skip its assignment (KIP-814).
+Parked until all members have joined. From version 4 on, a dynamic member without an id gets
+MEMBER_ID_REQUIRED and an id to join with (KIP-394). From version 9 on, a static leader that was
+restarted is told to skip the assignment (KIP-814).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from broker_stub.coordinator.group_state import JoinTerms
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import code_of
-from pyclient.errors import KafkaError
+from pyclient.errors import GroupMaxSizeReachedError, KafkaError
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: JoinGroupRequest, context: RequestContext
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-    """Let a member in, once everybody is there."""
+    """Join a member to its group."""
     terms = JoinTerms(
         client_id=context.client_id or "",
         client_host=f"/{context.connection.client_host}",
@@ -33,5 +33,7 @@ def handle(
 
 
 def refuse(request: JoinGroupRequest, error: KafkaError) -> JoinGroupResponse:
-    """No generation, no protocol: only the error."""
-    return JoinGroupResponse(error_code=code_of(error), member_id=request.member_id)
+    """Fail, without a generation and a protocol."""
+    # A member that has no room in the group loses its id.
+    member_id = "" if isinstance(error, GroupMaxSizeReachedError) else request.member_id
+    return JoinGroupResponse(error_code=code_of(error), member_id=member_id)

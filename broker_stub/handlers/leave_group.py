@@ -1,7 +1,7 @@
 """LeaveGroup (API key 13), versions 0-5.
 
-Up to version 2 one member leaves, and the error is the response's own; from version 3 on each
-member of a list has its own error, and static members may be named by instance id alone.
+Up to version 2 one member leaves, and its error is the response's. From version 3 on each member of
+a list has its own error, and a static member may be named by its instance id alone.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from broker_stub.request import RequestContext
 from pyclient.error_codes import code_of
-from pyclient.errors import KafkaError
+from pyclient.errors import KafkaError, UnknownMemberIdError
 from pyclient.protocol.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    MemberIdentity,
     MemberResponse,
 )
 
@@ -23,25 +22,30 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
-    """Remove members at once, without waiting for their sessions to end."""
+    """Remove members without waiting for their sessions to expire."""
     if context.api_version < 3:
-        node.coordinator.group(request.group_id).leave(request.member_id, None)
-        return LeaveGroupResponse()
-    node.coordinator.check_group_id(request.group_id)
-    return LeaveGroupResponse(
-        members=[_leave(node, request.group_id, member) for member in request.members]
-    )
-
-
-def _leave(node: Node, group_id: str, member: MemberIdentity) -> MemberResponse:
-    response = MemberResponse(
-        member_id=member.member_id, group_instance_id=member.group_instance_id
-    )
+        (error,) = node.coordinator.group(request.group_id).leave([(request.member_id, None)])
+        return LeaveGroupResponse(error_code=_code(error))
     try:
-        node.coordinator.group(group_id).leave(member.member_id, member.group_instance_id)
-    except KafkaError as error:
-        response.error_code = code_of(error)
-    return response
+        group = node.coordinator.group(request.group_id)
+    except UnknownMemberIdError as missing:
+        errors: list[KafkaError | None] = [missing] * len(request.members)
+    else:
+        errors = group.leave([(one.member_id, one.group_instance_id) for one in request.members])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                error_code=_code(error),
+            )
+            for member, error in zip(request.members, errors, strict=True)
+        ]
+    )
+
+
+def _code(error: KafkaError | None) -> int:
+    return 0 if error is None else code_of(error)
 
 
 def refuse(_request: LeaveGroupRequest, error: KafkaError) -> LeaveGroupResponse:

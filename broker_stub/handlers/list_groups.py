@@ -1,7 +1,7 @@
 """ListGroups (API key 16), versions 0-5.
 
-Every group, also those that only keep offsets here. By state (4+) and by type (5+) if wanted,
-in upper or lower case; all groups are classic ones.
+All groups, also those that only have offsets; all are classic ones. Filters by state (version 4
+and later) and type (5 and later) ignore case.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> 
     types = {one.lower() for one in request.types_filter}
     if node.image.topic(CONSUMER_OFFSETS) is None or (types and _CLASSIC not in types):
         return ListGroupsResponse()
-    groups = [node.coordinator.find(group_id) for group_id in node.coordinator.group_ids()]
     return ListGroupsResponse(
         groups=[
             ListedGroup(
@@ -39,7 +38,7 @@ def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> 
                 group_state=group.state.value,
                 group_type=_CLASSIC,
             )
-            for group in groups
+            for group in node.coordinator.groups()
             if not states or group.state.value.lower() in states
         ]
     )

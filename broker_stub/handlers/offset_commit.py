@@ -1,12 +1,12 @@
 """OffsetCommit (API key 8), versions 2-9.
 
-The log is written before the answer; the offsets of one request are one batch. Partitions that
-do not exist are refused one by one, the others are kept.
+The offsets of a request are one batch, written to the log before the answer. A partition that does
+not exist or whose metadata is too long fails alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker_stub.coordinator.offsets import CommittedOffset
 from broker_stub.request import RequestContext
@@ -29,16 +29,22 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 
+_NAMES_MISSING_GROUP_FROM: Final = 9
+
+
 def handle(
-    node: Node, request: OffsetCommitRequest, _context: RequestContext
+    node: Node, request: OffsetCommitRequest, context: RequestContext
 ) -> OffsetCommitResponse:
-    """Keep a group's offsets."""
+    """Commit a group's offsets."""
     node.coordinator.check_commit(
         request.group_id,
         request.member_id,
         request.group_instance_id,
         request.generation_id_or_member_epoch,
+        names_missing_group=context.api_version >= _NAMES_MISSING_GROUP_FROM,
     )
+    now_ms = node.clock.now_ms()
+    expires_ms = -1 if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
     accepted: dict[TopicPartition, CommittedOffset] = {}
     response = OffsetCommitResponse()
     for topic in request.topics:
@@ -50,7 +56,8 @@ def handle(
                     partition.committed_offset,
                     partition.committed_leader_epoch,
                     partition.committed_metadata or "",
-                    node.clock.now_ms(),
+                    now_ms,
+                    expires_ms,
                 )
             answer.partitions.append(
                 OffsetCommitResponsePartition(
@@ -66,14 +73,18 @@ def _check(node: Node, topic: str, partition: OffsetCommitRequestPartition) -> i
     image = node.image.topic(topic)
     if image is None or not 0 <= partition.partition_index < len(image.partitions):
         return UnknownTopicOrPartitionError.code
-    metadata = partition.committed_metadata or ""
-    if len(metadata.encode()) > node.config["offset.metadata.max.bytes"]:
+    if _utf16_length(partition.committed_metadata) > node.config["offset.metadata.max.bytes"]:
         return OffsetMetadataTooLargeError.code
     return 0
 
 
+def _utf16_length(text: str | None) -> int:
+    """How Java counts: the option says bytes, but Apache Kafka compares a string's length."""
+    return len((text or "").encode("utf-16-le", "surrogatepass")) // 2
+
+
 def refuse(request: OffsetCommitRequest, error: KafkaError) -> OffsetCommitResponse:
-    """Nothing was kept: every partition says so."""
+    """Fail every partition."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(

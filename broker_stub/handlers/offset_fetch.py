@@ -1,7 +1,7 @@
 """OffsetFetch (API key 9), versions 1-9.
 
-Up to version 7 for one group, from version 8 on for several. No topics (null, from version 2 on)
-means all that the group has. A partition without an offset answers -1, and no error.
+Up to version 7 for one group, from version 8 on for several. Null topics (version 2 and later) mean
+all that the group has. A partition without an offset gets -1 and no error.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _look_up(
 
 
 def refuse(request: OffsetFetchRequest, error: KafkaError) -> OffsetFetchResponse:
-    """The error once per group, and once per partition for version 1, which has it only there."""
+    """Fail every group. Version 1 has the error only per partition."""
     return OffsetFetchResponse(
         error_code=code_of(error),
         topics=[

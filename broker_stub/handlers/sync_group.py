@@ -1,4 +1,4 @@
-"""SyncGroup (API key 14), versions 0-5. Parked until the leader has handed in the assignment."""
+"""SyncGroup (API key 14), versions 0-5. Parked until the leader has sent the assignment."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def handle(
 
 
 def refuse(_request: SyncGroupRequest, error: KafkaError) -> SyncGroupResponse:
-    """No assignment."""
+    """Fail, without an assignment."""
     return SyncGroupResponse(error_code=code_of(error))

@@ -91,6 +91,7 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         (Place(("results",), partitions=None),),
         topic_fails_alone=True,
     ),
+    47: Layout((Place(_TOPICS),), (Place(_TOPICS),)),  # OffsetDelete
     61: Layout(  # DescribeProducers
         (Place(_TOPICS, partitions="partition_indexes", number=None),),
         (Place(_TOPICS),),

@@ -41,7 +41,9 @@ class GroupMember:
         self.member_id = ""
         self.generation_id = -1
 
-    def start_join(self, *assignors: str, **fields: Any) -> Pending:
+    def start_join(
+        self, *assignors: str, metadata: bytes = b"subscription", **fields: Any
+    ) -> Pending:
         """Send a JoinGroup; with an id first, if the broker wants one."""
         request = JoinGroupRequest(
             **{
@@ -54,7 +56,7 @@ class GroupMember:
                 **fields,
             },
             protocols=[
-                JoinGroupRequestProtocol(name=name, metadata=b"subscription")
+                JoinGroupRequestProtocol(name=name, metadata=metadata)
                 for name in assignors or ("range",)
             ],
         )
@@ -91,7 +93,8 @@ class GroupMember:
             ],
         )
         if self.versions["sync"] >= 5:
-            request.protocol_type, request.protocol_name = "consumer", "range"
+            request.protocol_type = fields.get("protocol_type", "consumer")
+            request.protocol_name = "range"
         return self.harness.start(request, self.versions["sync"])
 
     def heartbeat(self) -> int:
@@ -117,7 +120,13 @@ class GroupMember:
         return self.harness.ask(request, self.versions["leave"])
 
     def commit(
-        self, offset: int, *, topic: str = "orders", metadata: str | None = "", version: int = 9
+        self,
+        offset: int,
+        *,
+        topic: str = "orders",
+        metadata: str | None = "",
+        version: int = 9,
+        **fields: Any,
     ) -> int:
         """Commit partition 0's offset; the error code."""
         partition = OffsetCommitRequestPartition(
@@ -127,6 +136,8 @@ class GroupMember:
             group_id=self.group_id,
             generation_id_or_member_epoch=self.generation_id,
             member_id=self.member_id,
+            group_instance_id=self.instance_id if version >= 7 else None,
+            **fields,
             topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
         )
         response = self.harness.ask(request, version)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.group_state import GroupState, JoinTerms
-from broker_stub.purgatory import Timers
-from broker_stub.request import Parked
-from pyclient.clock import ManualClock
-from pyclient.entropy import Entropy
+from broker_stub.coordinator.group_state import GroupState
 from pyclient.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -21,101 +14,11 @@ from pyclient.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from pyclient.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from pyclient.protocol.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
-
-SESSION_MS = 10_000
-REBALANCE_MS = 60_000
-
-
-class World:
-    """One group, its clock, and what was written to the log."""
-
-    def __init__(self, initial_delay_ms: int = 0) -> None:
-        self.clock = ManualClock()
-        self.timers = Timers(self.clock)
-        self.kept: list[tuple[int, list[str]]] = []
-        self.disk_is_full = False
-        self.group = ClassicGroup("g", self.timers, Entropy(1), initial_delay_ms, self.keep)
-
-    def keep(self, group: ClassicGroup) -> None:
-        if self.disk_is_full:
-            raise KafkaStorageError("no space left")
-        self.kept.append((group.generation_id, [one.member_id for one in group.roster]))
-
-    def advance(self, milliseconds: float) -> None:
-        self.clock.advance(milliseconds)
-        self.timers.fire()
-
-    def join(
-        self,
-        member_id: str = "",
-        *,
-        instance: str | None = None,
-        protocols: tuple[str, ...] = ("range",),
-        metadata: bytes = b"m",
-        id_required: bool = False,
-        version9: bool = True,
-    ) -> Any:
-        request = JoinGroupRequest(
-            group_id="g",
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=REBALANCE_MS,
-            member_id=member_id,
-            group_instance_id=instance,
-            protocol_type="consumer",
-            protocols=[JoinGroupRequestProtocol(name=p, metadata=metadata) for p in protocols],
-        )
-        return self.group.join(request, JoinTerms("c", "/127.0.0.1", id_required, version9))
-
-    def sync(self, member_id: str, assignments: dict[str, bytes] | None = None) -> Any:
-        given = [
-            SyncGroupRequestAssignment(member_id=one, assignment=content)
-            for one, content in (assignments or {}).items()
-        ]
-        return self.group.sync(
-            SyncGroupRequest(
-                group_id="g",
-                generation_id=self.group.generation_id,
-                member_id=member_id,
-                assignments=given,
-            )
-        )
-
-    def stable_pair(self) -> tuple[str, str]:
-        """A group of two, each with its assignment; the leader comes first."""
-        leader = answer(self.join())
-        parked = self.join()
-        again = self.join(leader.member_id)
-        follower = answer(parked)
-        assert answer(again).leader == leader.member_id
-        waiting = self.sync(follower.member_id)
-        self.sync(leader.member_id, {leader.member_id: b"a", follower.member_id: b"b"})
-        assert answer(waiting).assignment == b"b"
-        return leader.member_id, follower.member_id
-
-
-def answer(parked: Any) -> Any:
-    """What a parked request was answered with; it must have been."""
-    if isinstance(parked, JoinGroupResponse | SyncGroupResponse):
-        return parked
-    assert isinstance(parked, Parked)
-    assert parked.answered, "still parked"
-    answers: list[Any] = []
-    parked.deliver_to(answers.append)
-    return answers[0]
+from tests.support.classic_group_world import REBALANCE_MS, SESSION_MS, GroupWorld, answer
 
 
 def test_the_first_member_leads_and_sees_the_members() -> None:
-    world = World()
+    world = GroupWorld()
     response = answer(world.join(metadata=b"subscription"))
     assert response.error_code == 0
     assert response.generation_id == 1
@@ -125,7 +28,7 @@ def test_the_first_member_leads_and_sees_the_members() -> None:
 
 
 def test_a_dynamic_member_must_come_back_with_the_id_it_is_given() -> None:
-    world = World()
+    world = GroupWorld()
     first = world.join(id_required=True)
     assert first.error_code == MemberIdRequiredError.code
     second = answer(world.join(first.member_id, id_required=True))
@@ -136,10 +39,10 @@ def test_a_dynamic_member_must_come_back_with_the_id_it_is_given() -> None:
 def test_a_promised_id_that_nobody_comes_back_with_holds_the_rebalance_up_for_a_session_only() -> (
     None
 ):
-    world = World()
+    world = GroupWorld()
     leader, _ = world.stable_pair()
     promised = world.join(id_required=True)
-    world.group.leave(_other(world, leader), None)
+    world.leave(_other(world, leader))
     rejoined = world.join(leader)
     assert not rejoined.answered
     world.advance(SESSION_MS)
@@ -149,7 +52,7 @@ def test_a_promised_id_that_nobody_comes_back_with_holds_the_rebalance_up_for_a_
 
 
 def test_everybody_gets_the_assignment_once_the_leader_has_handed_it_in() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
     assert world.group.state is GroupState.STABLE
     assert world.sync(leader).assignment == b"a"
@@ -157,7 +60,7 @@ def test_everybody_gets_the_assignment_once_the_leader_has_handed_it_in() -> Non
 
 
 def test_a_new_member_waits_until_the_others_have_rejoined() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
     newcomer = world.join()
     assert not newcomer.answered
@@ -170,7 +73,7 @@ def test_a_new_member_waits_until_the_others_have_rejoined() -> None:
 
 
 def test_members_that_do_not_rejoin_in_time_are_left_out() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
     newcomer = world.join()
     world.join(leader)
@@ -186,7 +89,7 @@ def test_members_that_do_not_rejoin_in_time_are_left_out() -> None:
 
 
 def test_a_member_without_heartbeats_is_gone_after_its_session() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
     world.advance(SESSION_MS - 1)
     world.group.heartbeat(leader, None, 2)
@@ -197,7 +100,7 @@ def test_a_member_without_heartbeats_is_gone_after_its_session() -> None:
 
 
 def test_a_member_that_waits_for_our_answer_is_not_expired() -> None:
-    world = World()
+    world = GroupWorld()
     leader, _follower = world.stable_pair()
     newcomer = world.join()
     world.join(leader)
@@ -207,30 +110,29 @@ def test_a_member_that_waits_for_our_answer_is_not_expired() -> None:
 
 
 def test_the_last_member_to_leave_empties_the_group_and_the_log_knows() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
-    world.group.leave(follower, None)
-    world.group.leave(leader, None)
+    world.leave(follower)
+    world.leave(leader)
     assert world.group.state is GroupState.EMPTY
     assert world.kept[-1] == (3, [])
 
 
 def test_leaving_needs_a_member() -> None:
-    world = World()
+    world = GroupWorld()
     world.stable_pair()
-    with pytest.raises(UnknownMemberIdError):
-        world.group.leave("stranger", None)
+    assert world.leave("stranger") == UnknownMemberIdError.code
 
 
 def test_a_heartbeat_of_an_older_generation_is_refused() -> None:
-    world = World()
+    world = GroupWorld()
     leader, _ = world.stable_pair()
     with pytest.raises(IllegalGenerationError):
         world.group.heartbeat(leader, None, 1)
 
 
 def test_a_sync_parked_when_the_rebalance_starts_again_is_sent_back_to_join() -> None:
-    world = World()
+    world = GroupWorld()
     leader = answer(world.join())
     follower = world.join()
     world.join(leader.member_id)
@@ -240,7 +142,7 @@ def test_a_sync_parked_when_the_rebalance_starts_again_is_sent_back_to_join() ->
 
 
 def test_those_who_never_sync_are_expelled() -> None:
-    world = World()
+    world = GroupWorld()
     leader = answer(world.join())
     follower = world.join()
     world.join(leader.member_id)
@@ -254,14 +156,14 @@ def test_those_who_never_sync_are_expelled() -> None:
 
 
 def test_a_member_without_a_common_assignor_is_refused() -> None:
-    world = World()
+    world = GroupWorld()
     answer(world.join(protocols=("range", "roundrobin")))
     with pytest.raises(InconsistentGroupProtocolError, match="sticky"):
         world.join(protocols=("sticky",))
 
 
 def test_the_assignor_most_members_prefer_is_taken() -> None:
-    world = World(initial_delay_ms=100)
+    world = GroupWorld(initial_delay_ms=100)
     joins = [
         world.join(protocols=("range", "roundrobin")),
         world.join(protocols=("roundrobin", "range")),
@@ -273,7 +175,7 @@ def test_the_assignor_most_members_prefer_is_taken() -> None:
 
 
 def test_a_new_group_waits_a_moment_for_its_members_and_another_while_they_come() -> None:
-    world = World(initial_delay_ms=100)
+    world = GroupWorld(initial_delay_ms=100)
     first = world.join()
     world.advance(60)
     second = world.join()
@@ -285,7 +187,7 @@ def test_a_new_group_waits_a_moment_for_its_members_and_another_while_they_come(
 
 
 def test_a_new_group_waits_no_longer_than_a_rebalance_however_many_come() -> None:
-    world = World(initial_delay_ms=20_000)
+    world = GroupWorld(initial_delay_ms=20_000)
     joins = [world.join()]
     while not joins[0].answered:
         assert len(joins) <= REBALANCE_MS // 10_000
@@ -296,7 +198,7 @@ def test_a_new_group_waits_no_longer_than_a_rebalance_however_many_come() -> Non
 
 
 def test_a_static_member_comes_back_without_a_rebalance() -> None:
-    world = World()
+    world = GroupWorld()
     first = answer(world.join(instance="i"))
     world.sync(first.member_id, {first.member_id: b"a"})
     back = world.join(instance="i")
@@ -309,7 +211,7 @@ def test_a_static_member_comes_back_without_a_rebalance() -> None:
 
 
 def test_a_static_member_that_comes_back_with_another_assignor_causes_a_rebalance() -> None:
-    world = World()
+    world = GroupWorld()
     first = answer(world.join(instance="i", protocols=("range", "roundrobin")))
     world.sync(first.member_id, {first.member_id: b"a"})
     back = answer(world.join(instance="i", protocols=("roundrobin",)))
@@ -317,7 +219,7 @@ def test_a_static_member_that_comes_back_with_another_assignor_causes_a_rebalanc
 
 
 def test_a_static_member_that_comes_back_while_it_waits_fences_itself() -> None:
-    world = World(initial_delay_ms=100)
+    world = GroupWorld(initial_delay_ms=100)
     first = world.join(instance="i")
     second = world.join(instance="i")
     assert answer(first).error_code == FencedInstanceIdError.code
@@ -327,7 +229,7 @@ def test_a_static_member_that_comes_back_while_it_waits_fences_itself() -> None:
 
 
 def test_an_old_client_that_comes_back_as_static_leader_takes_itself_for_a_follower() -> None:
-    world = World()
+    world = GroupWorld()
     first = answer(world.join(instance="i"))
     world.sync(first.member_id, {first.member_id: b"a"})
     back = world.join(instance="i", version9=False)
@@ -336,14 +238,14 @@ def test_an_old_client_that_comes_back_as_static_leader_takes_itself_for_a_follo
 
 
 def test_a_static_member_may_be_made_to_leave_by_its_instance_id() -> None:
-    world = World()
-    member = answer(world.join(instance="i"))
-    assert world.group.leave("", "i") == member.member_id
+    world = GroupWorld()
+    answer(world.join(instance="i"))
+    assert world.leave("", "i") == 0
     assert world.group.state is GroupState.EMPTY
 
 
 def test_an_assignment_that_cannot_be_kept_is_given_to_nobody() -> None:
-    world = World()
+    world = GroupWorld()
     leader = answer(world.join())
     world.disk_is_full = True
     with pytest.raises(KafkaStorageError):
@@ -353,9 +255,9 @@ def test_an_assignment_that_cannot_be_kept_is_given_to_nobody() -> None:
 
 
 def test_all_who_wait_for_an_assignment_are_told_why_there_is_none() -> None:
-    world = World()
+    world = GroupWorld()
     leader, follower = world.stable_pair()
-    world.group.leave(follower, None)
+    world.leave(follower)
     joined = answer(world.join(leader))
     world.join()
     joined = answer(world.join(leader))
@@ -367,7 +269,7 @@ def test_all_who_wait_for_an_assignment_are_told_why_there_is_none() -> None:
 
 
 def test_a_group_that_becomes_empty_does_so_whatever_the_disk_says() -> None:
-    world = World()
+    world = GroupWorld()
     member = answer(world.join())
     world.sync(member.member_id, {member.member_id: b"a"})
     world.disk_is_full = True
@@ -376,7 +278,7 @@ def test_a_group_that_becomes_empty_does_so_whatever_the_disk_says() -> None:
 
 
 def test_a_static_member_whose_return_cannot_be_kept_is_still_the_old_one() -> None:
-    world = World()
+    world = GroupWorld()
     member = answer(world.join(instance="i"))
     world.sync(member.member_id, {member.member_id: b"a"})
     world.disk_is_full = True
@@ -389,7 +291,7 @@ def test_a_static_member_whose_return_cannot_be_kept_is_still_the_old_one() -> N
 
 
 def test_offsets_may_be_committed_by_members_and_by_nobody_else() -> None:
-    world = World()
+    world = GroupWorld()
     leader, _ = world.stable_pair()
     world.group.validate_commit(leader, None, 2)
     with pytest.raises(UnknownMemberIdError):
@@ -398,5 +300,5 @@ def test_offsets_may_be_committed_by_members_and_by_nobody_else() -> None:
         world.group.validate_commit(leader, None, 1)
 
 
-def _other(world: World, member_id: str) -> str:
+def _other(world: GroupWorld, member_id: str) -> str:
     return next(one.member_id for one in world.group.roster if one.member_id != member_id)

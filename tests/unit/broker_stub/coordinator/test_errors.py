@@ -53,7 +53,7 @@ def test_a_failing_disk_sends_members_to_look_for_their_coordinator(
     assert member.start_sync({member.member_id: b"a"}).response.error_code == 0
     disk.refuse(errno.ENOSPC, "pwrite", suffix=".log")
     assert member.commit(7) == NotCoordinatorError.code
-    assert "group group can't be written down" in caplog.text
+    assert "cannot write group group to __consumer_offsets" in caplog.text
     committed = OffsetFetchRequest(
         group_id="group", topics=[OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
     )

@@ -9,6 +9,7 @@ import pytest
 from broker_stub import dispatch
 from pyclient.error_codes import (
     CoordinatorLoadInProgressError,
+    GroupIdNotFoundError,
     IllegalGenerationError,
     NotCoordinatorError,
     OffsetMetadataTooLargeError,
@@ -187,10 +188,13 @@ def test_no_metadata_is_an_empty_text(harness):
 
 def test_metadata_that_is_too_long_is_refused(harness):
     request = commit_request({("orders", 0): 5})
-    request.topics[0].partitions[0].committed_metadata = "ä" * 2049
+    request.topics[0].partitions[0].committed_metadata = "ä" * 4096  # counted as Java does
+    assert harness.ask(request, 9).topics[0].partitions[0].error_code == 0
+    request = commit_request({("orders", 1): 5})
+    request.topics[0].partitions[0].committed_metadata = "😀" * 2048 + "x"
     response = harness.ask(request, 9)
     assert response.topics[0].partitions[0].error_code == OffsetMetadataTooLargeError.code
-    assert fetch(harness, 9, None) == {}
+    assert list(fetch(harness, 9, None)) == [("orders", 0)]
 
 
 def test_only_members_commit_while_a_group_has_some(harness):
@@ -236,7 +240,8 @@ def test_an_empty_group_takes_commits_of_those_who_are_no_members(harness):
 def test_a_generation_of_a_group_that_does_not_exist_is_refused(harness):
     member = GroupMember(harness, group_id="unheard-of")
     member.member_id, member.generation_id = "m", 1
-    assert member.commit(5) == IllegalGenerationError.code
+    assert member.commit(5, version=8) == IllegalGenerationError.code
+    assert member.commit(5, version=9) == GroupIdNotFoundError.code
 
 
 def test_offsets_without_a_group_are_kept_as_kafka_does(harness):

@@ -1,0 +1,123 @@
+"""OffsetDelete, partition by partition."""
+
+from typing import Any
+
+import pytest
+
+from pyclient.consumer.group.assignors.assignor import MemberSubscription
+from pyclient.consumer.group.consumer_protocol import encode_subscription
+from pyclient.error_codes import (
+    GroupIdNotFoundError,
+    GroupNotEmptyError,
+    GroupSubscribedToTopicError,
+    InvalidGroupIdError,
+    UnknownTopicOrPartitionError,
+)
+from pyclient.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from tests.support.group_member import GroupMember, find_coordinator
+from tests.support.node_harness import NodeHarness
+
+
+@pytest.fixture(autouse=True)
+def topics(harness: NodeHarness) -> None:
+    find_coordinator(harness)
+    harness.create_topic("orders")
+    harness.create_topic("payments", 2)
+
+
+def delete(harness: NodeHarness, *partitions: tuple[str, int], group_id: str = "group") -> Any:
+    """The error of the whole, or that of each partition."""
+    request = OffsetDeleteRequest(
+        group_id=group_id,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=index)]
+            )
+            for topic, index in partitions
+        ],
+    )
+    response = harness.ask(request)
+    if response.error_code:
+        return response.error_code
+    return [one.error_code for topic in response.topics for one in topic.partitions]
+
+
+def offsets(harness: NodeHarness) -> list[tuple[str, int]]:
+    return [tuple(one) for one in harness.node.coordinator.offsets.partitions("group")]
+
+
+def subscriber(harness: NodeHarness, *topics: str, protocol_type: str = "consumer") -> GroupMember:
+    member = GroupMember(harness)
+    metadata = encode_subscription(MemberSubscription(topics=topics))
+    member.join(metadata=metadata, protocol_type=protocol_type)
+    member.start_sync({member.member_id: b""}, protocol_type=protocol_type)
+    return member
+
+
+def test_offsets_of_an_empty_group_are_deleted_for_good(harness):
+    member = GroupMember(harness)
+    member.commit(5)
+    member.commit(6, topic="payments")
+    assert delete(harness, ("orders", 0)) == [0]
+    assert offsets(harness) == [("payments", 0)]
+    harness.restart()
+    assert offsets(harness) == [("payments", 0)]
+
+
+def test_a_partition_without_an_offset_is_no_error_and_one_that_does_not_exist_is(harness):
+    GroupMember(harness).commit(5)
+    unknown = UnknownTopicOrPartitionError.code
+    wanted = [("payments", 1), ("payments", 2), ("missing", 0), ("orders", 0)]
+    assert delete(harness, *wanted) == [0, unknown, unknown, 0]
+    assert offsets(harness) == []
+
+
+def test_a_topic_that_a_member_subscribes_to_keeps_its_offsets(harness):
+    member = subscriber(harness, "orders")
+    member.commit(5)
+    member.commit(6, topic="payments")
+    subscribed = GroupSubscribedToTopicError.code
+    assert delete(harness, ("orders", 0), ("payments", 0)) == [subscribed, 0]
+    assert offsets(harness) == [("orders", 0)]
+
+
+def test_a_member_whose_subscription_cannot_be_read_may_subscribe_to_anything(harness):
+    member = GroupMember(harness)
+    member.join(metadata=b"\0")
+    member.start_sync({member.member_id: b""})
+    member.commit(5)
+    assert delete(harness, ("orders", 0)) == [GroupSubscribedToTopicError.code]
+
+
+def test_offsets_of_a_group_that_was_restored_are_checked_too(harness):
+    subscriber(harness, "orders").commit(5)
+    harness.restart()
+    assert delete(harness, ("orders", 0)) == [GroupSubscribedToTopicError.code]
+
+
+def test_a_group_of_another_kind_must_be_empty(harness):
+    member = subscriber(harness, "orders", protocol_type="connect")
+    member.commit(5)
+    assert delete(harness, ("orders", 0)) == GroupNotEmptyError.code
+    member.leave()
+    assert delete(harness, ("orders", 0)) == [0]
+
+
+def test_a_group_that_does_not_exist_has_no_offsets(harness):
+    assert delete(harness, ("orders", 0)) == GroupIdNotFoundError.code
+    assert delete(harness, ("orders", 0), group_id="") == InvalidGroupIdError.code
+
+
+def test_when_the_offsets_topic_is_deleted_its_groups_are_dead(harness):
+    member = subscriber(harness, "orders")
+    member.commit(5)
+    topic = harness.node.image.topic("__consumer_offsets")
+    harness.node.controller.delete_topics([topic.topic_id], lambda _: None)
+    assert offsets(harness) == []
+    assert member.heartbeat() == 25  # UNKNOWN_MEMBER_ID: it has to start over
+    find_coordinator(harness)
+    assert subscriber(harness, "orders").generation_id == 1
