@@ -6,9 +6,33 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pyclient import _twin
 from tests.support.twins import names_of, use
+
+# A busy machine is no failure.
+settings.register_profile("tests", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With PYCLIENT_IMPL=python, leave out the native half of tests that run on both twins.
+
+    A process that has started on the pure twin cannot switch all of itself to the native one.
+    """
+    if _twin.NATIVE or "PYCLIENT_IMPL" not in os.environ:
+        return
+    native = [item for item in items if _is_on_native_twin(item)]
+    if native:
+        config.hook.pytest_deselected(items=native)
+        items[:] = [item for item in items if not _is_on_native_twin(item)]
+
+
+def _is_on_native_twin(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    values = () if callspec is None else callspec.params.values()
+    return any(isinstance(value, str) and value == "native" for value in values)
 
 
 @pytest.fixture(params=list(_twin.PACKAGES))
