@@ -14,7 +14,6 @@ import spark_connector
 from broker_stub import Broker
 from broker_stub.testing.tls import TlsCertificates
 from pyclient import KafkaProducer
-from pyclient.net import resolver
 from tests.support import tls_files
 from tests.support.readme import README
 from tests.support.tls_server import (
@@ -80,7 +79,7 @@ class Troubles:
         def look_up(*_: object, **__: object) -> None:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-        self._patch.setattr(resolver.socket, "getaddrinfo", look_up)
+        self._patch.setattr(socket, "getaddrinfo", look_up)
         return self._made("localhots:9092").replace("localhots", "localhost")
 
     def a_web_servers_port(self) -> str:

@@ -121,7 +121,7 @@ class ConfluentMember(Member):
                 message = consumer.poll(POLL_SECONDS)
                 if message is not None:
                     assert message.error() is None, message.error()
-                    consumer.commit(message, asynchronous=False)
+                    consumer.commit(message=message, asynchronous=False)
                     self.values.append(message.value())
                 self.assigned = frozenset(one.partition for one in consumer.assignment())
         finally:

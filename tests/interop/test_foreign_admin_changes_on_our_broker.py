@@ -83,7 +83,7 @@ def failure(futures) -> int:
     return raised.value.args[0].code()
 
 
-def configured(confluent: AdminClient, kind: ConfigResource.Type, name: str) -> dict[str, str]:
+def configured(confluent: AdminClient, kind: ResourceType, name: str) -> dict[str, str]:
     entries = result(confluent.describe_configs([ConfigResource(kind, name)]))
     return {entry.name: entry.value for entry in entries.values() if not entry.is_default}
 

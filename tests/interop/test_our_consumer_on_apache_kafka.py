@@ -182,7 +182,9 @@ def test_offsets_are_found_by_time(apache: ApacheKafka) -> None:
     producer.flush(30)
     partition = TopicPartition("timed", 0)
     with consumer_of(apache) as consumer:
-        assert consumer.offsets_for_times({partition: 1_250})[partition][:2] == (3, 1_300)
+        found = consumer.offsets_for_times({partition: 1_250})[partition]
+        assert found is not None
+        assert found[:2] == (3, 1_300)
         assert consumer.offsets_for_times({partition: 9_999})[partition] is None
         assert consumer.beginning_offsets([partition]) == {partition: 0}
         assert consumer.end_offsets([partition]) == {partition: 10}

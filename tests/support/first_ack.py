@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 import time
 
 TOPIC = b"first"
@@ -87,4 +86,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -53,7 +53,10 @@ def _consume(bootstrap: str, count: int) -> dict[int, bytes]:
             assert messages, f"{len(found)} of {count} records came"
             for message in messages:
                 assert message.error() is None, message.error()
-                found[message.partition()] = message.value()
+                partition, value = message.partition(), message.value()
+                assert partition is not None
+                assert value is not None
+                found[partition] = value
     finally:
         consumer.close()
     return found

@@ -43,7 +43,12 @@ def main(servers: str, topic: str, bytes_per_second: int, options: dict[str, Any
     values = payload(2_000, VALUE_BYTES, keyed=False).values
     per_tick = int(bytes_per_second * TICK_SECONDS / VALUE_BYTES)
     ended = threading.Event()
-    threading.Thread(target=lambda: (os.read(0, 1), ended.set()), daemon=True).start()
+
+    def end_when_told() -> None:
+        os.read(0, 1)
+        ended.set()
+
+    threading.Thread(target=end_when_told, daemon=True).start()
     with KafkaProducer(bootstrap_servers=servers, **options) as producer:
         reporter = threading.Thread(target=report, args=(producer, ended))
         reporter.start()

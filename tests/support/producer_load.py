@@ -30,7 +30,7 @@ class Job(NamedTuple):
 
     bootstrap: str
     topic: str
-    count: int
+    count: int  # type: ignore[assignment]  # tuples have a method of this name
     size: int
     options: dict[str, Any]
     keyed: bool = False

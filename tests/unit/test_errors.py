@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from typing import Any
 
 import kafka.errors as kafka_python
 import pytest
@@ -17,7 +18,7 @@ WITHOUT_REFRESH = {"UnknownLeaderEpochError"}
 
 @pytest.mark.parametrize("name", KAFKA_PYTHON)
 def test_every_error_of_kafka_python_can_be_imported_and_caught_alike(name: str) -> None:
-    theirs = KAFKA_PYTHON[name]
+    theirs: Any = KAFKA_PYTHON[name]
     ours = getattr(errors, name)
     families = {base.__name__ for base in theirs.__mro__ if base.__module__ == "kafka.errors"}
     if name in WITHOUT_REFRESH:

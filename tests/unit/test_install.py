@@ -170,10 +170,11 @@ def installed_elsewhere(distribution: Path, folder: Path, path: str) -> str:
     environment["PATH"] = path
     subprocess.run([sys.executable, "-m", "venv", folder / "empty"], check=True)
     python = folder / "empty" / "bin" / "python"
-    for command in (
+    commands: list[list[str | Path]] = [
         [python, "-m", "pip", "install", "--quiet", distribution],
         [python, "-c", ROUND_TRIP],
-    ):
+    ]
+    for command in commands:
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from pyclient.admin import NewTopic
@@ -54,10 +55,10 @@ def use_clients(servers: str, each: int) -> list[weakref.ref[object]]:
         while not one.assignment():
             one.poll(timeout_ms=100)
     assert all(TOPIC in one.list_topics() for one in admins)
-    clients = [*producers, *readers, *members, *admins]
-    for one in clients:
-        one.close()
-    return [weakref.ref(one) for one in clients]
+    clients: list[Any] = [*producers, *readers, *members, *admins]
+    for client in clients:
+        client.close()
+    return [weakref.ref(client) for client in clients]
 
 
 def reader(servers: str) -> KafkaConsumer:

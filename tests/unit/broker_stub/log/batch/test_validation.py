@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from broker_stub.log.batch import validation as batch_validation
 from broker_stub.log.batch.append_info import AppendOrigin
-from broker_stub.log.batch.header import HEADER, read_header
+from broker_stub.log.batch.header import read_header
 from broker_stub.log.batch.validation import validate
 from pyclient import _twin
 from pyclient.errors import (
@@ -18,7 +18,7 @@ from pyclient.errors import (
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
-from pyclient.records.batch import RecordBatch
+from pyclient.records.batch import HEADER, RecordBatch
 from pyclient.records.compression import Codec
 from tests.support.logs import NOW_MS, batch, config
 
