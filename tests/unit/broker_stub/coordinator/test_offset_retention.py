@@ -2,8 +2,7 @@
 
 import pytest
 
-from pyclient.consumer.group.assignors.assignor import MemberSubscription
-from pyclient.consumer.group.consumer_protocol import encode_subscription
+from pyclient.consumer.group.consumer_protocol import MemberSubscription, encode_subscription
 from pyclient.protocol.messages.list_groups import ListGroupsRequest
 from pyclient.types import TopicPartition
 from tests.support.group_member import GroupMember, find_coordinator

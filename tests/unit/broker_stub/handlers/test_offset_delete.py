@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pyclient.consumer.group.assignors.assignor import MemberSubscription
-from pyclient.consumer.group.consumer_protocol import encode_subscription
+from pyclient.consumer.group.consumer_protocol import MemberSubscription, encode_subscription
 from pyclient.error_codes import (
     GroupIdNotFoundError,
     GroupNotEmptyError,
@@ -47,7 +46,8 @@ def delete(harness: NodeHarness, *partitions: tuple[str, int], group_id: str = "
 
 
 def offsets(harness: NodeHarness) -> list[tuple[str, int]]:
-    return [tuple(one) for one in harness.node.coordinator.offsets.partitions("group")]
+    found = harness.node.coordinator.offsets.partitions("group")
+    return [(topic, partition) for topic, partition in found]
 
 
 def subscriber(harness: NodeHarness, *topics: str, protocol_type: str = "consumer") -> GroupMember:
