@@ -30,6 +30,7 @@ LEAVES = {
     "serialization",
     "timers",
     "types",
+    "varint",
     "version",
 }
 RECORDS = {"records", "_twin", "_native", "_pure"}  # one room: the twins are behind `records`

@@ -20,7 +20,6 @@ from broker_stub.data_path.wire import (
     pack_topic_head,
     string,
     topic_head,
-    uvarint,
 )
 from broker_stub.handlers.fetch import BY_ID_FROM, names_leader, respond
 from broker_stub.replica.delayed_fetch import fetch_records
@@ -33,7 +32,8 @@ from broker_stub.replica.read_partitions import (
 from broker_stub.request import Parked, Reply, RequestContext
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.frame import response_frame
-from pyclient.protocol.primitives import ZERO_UUID, Part, encode_uvarint
+from pyclient.protocol.primitives import ZERO_UUID, Part
+from pyclient.varint import decode_uvarint, encode_uvarint
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
@@ -145,7 +145,7 @@ def _parse_flexible(frame: memoryview, version: int) -> FetchParams:
     max_wait_ms, min_bytes, max_bytes, isolation = _LIMITS.unpack_from(frame, position)
     position += _LIMITS.size
     session_id, session_epoch = _SESSION.unpack_from(frame, position)
-    topic_count, position = uvarint(frame, position + _SESSION.size)
+    topic_count, position = decode_uvarint(frame, position + _SESSION.size)
     by_id = version >= BY_ID_FROM
     targets: list[FetchTarget] = []
     for _ in range(topic_count - 1):

@@ -20,14 +20,14 @@ from broker_stub.data_path.wire import (
     pack_compact_topic_head,
     pack_topic_head,
     topic_head,
-    uvarint,
 )
 from broker_stub.dispatch import encode_reply
 from broker_stub.handlers.produce import BY_ID_FROM, ZSTD_FROM, respond
 from broker_stub.replica.append_records import AppendedTopics, append_records
 from broker_stub.request import Parked, Reply, RequestContext
 from pyclient.error_codes import BrokerResponseError, InvalidRequiredAcksError
-from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
+from pyclient.protocol.primitives import ZERO_UUID, Uuid
+from pyclient.varint import decode_uvarint, encode_uvarint
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
@@ -114,7 +114,7 @@ def _parse_flexible(frame: memoryview, version: int) -> tuple[int, list[_Topic]]
     if frame[position]:  # a transactional id
         raise Unfamiliar
     acks, _timeout = _ACKS_AND_TIMEOUT.unpack_from(frame, position + 1)
-    topic_count, position = uvarint(frame, position + 1 + _ACKS_AND_TIMEOUT.size)
+    topic_count, position = decode_uvarint(frame, position + 1 + _ACKS_AND_TIMEOUT.size)
     by_id = version >= BY_ID_FROM
     topics: list[_Topic] = []
     for _ in range(topic_count - 1):
@@ -122,7 +122,7 @@ def _parse_flexible(frame: memoryview, version: int) -> tuple[int, list[_Topic]]
         batches = []
         for _ in range(count):
             (index,) = INT32.unpack_from(frame, position)
-            length, start = uvarint(frame, position + INT32.size)
+            length, start = decode_uvarint(frame, position + INT32.size)
             position = start + length - 1
             if not length or frame[position]:  # null records, or tagged fields
                 raise Unfamiliar

@@ -8,7 +8,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from pyclient.protocol.primitives import ZERO_UUID, Uuid, encode_uvarint
+from pyclient.protocol.primitives import ZERO_UUID, Uuid
+from pyclient.varint import decode_uvarint, encode_uvarint
 
 INT16: Final = struct.Struct(">h")
 INT32: Final = struct.Struct(">i")
@@ -46,22 +47,6 @@ def body_position(frame: memoryview, *, flexible: bool) -> int:
     return position
 
 
-def uvarint(frame: memoryview, position: int) -> tuple[int, int]:
-    """An unsigned variable-length integer of at most 28 bits, and the position behind it."""
-    byte = frame[position]
-    position += 1
-    if byte < 0x80:
-        return byte, position
-    value = byte & 0x7F
-    for shift in (7, 14, 21):
-        byte = frame[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise Unfamiliar
-
-
 def string(frame: memoryview, position: int) -> tuple[str, int]:
     """A string with a length in front, and the position behind it; null is unfamiliar."""
     (length,) = INT16.unpack_from(frame, position)
@@ -74,7 +59,7 @@ def string(frame: memoryview, position: int) -> tuple[str, int]:
 
 def compact_string(frame: memoryview, position: int) -> tuple[str, int]:
     """The same in flexible versions."""
-    length, start = uvarint(frame, position)
+    length, start = decode_uvarint(frame, position)
     end = start + length - 1
     if not length or end > len(frame):
         raise Unfamiliar
@@ -100,7 +85,7 @@ def compact_topic_head(
         position += _UUID_SIZE
     else:
         name, position = compact_string(frame, position)
-    count, position = uvarint(frame, position)
+    count, position = decode_uvarint(frame, position)
     if not count:
         raise Unfamiliar
     return name, topic_id, count - 1, position

@@ -9,11 +9,11 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from broker_stub.log.batch.header import MAGIC, NO_TIMESTAMP, BatchHeader, read_header
+from broker_stub.log.batch.header import NO_TIMESTAMP, BatchHeader, read_header
 from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.files.open_files import OpenFile, OpenFiles
 from pyclient.errors import CorruptRecordError, KafkaStorageError
-from pyclient.records.batch import HEADER_SIZE
+from pyclient.records.header import HEADER_SIZE, MAGIC
 
 # Bytes per read of a walk: about the distance between two index entries.
 _WALK_BYTES: Final = 8192

@@ -11,8 +11,9 @@ from typing import Final
 from broker_stub import diagnostics
 from pyclient.errors import ProtocolError
 from pyclient.protocol.messages import metadata_records
-from pyclient.protocol.primitives import Buffer, decode_uvarint, encode_uvarint
+from pyclient.protocol.primitives import Buffer
 from pyclient.protocol.schema import Message
+from pyclient.varint import decode_uvarint, encode_uvarint
 
 _FRAME_VERSION: Final = 1
 

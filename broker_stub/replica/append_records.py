@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from broker_stub import diagnostics
 from broker_stub.log.batch.append_info import AppendInfo
-from broker_stub.log.batch.header import CODEC_MASK, read_header
+from broker_stub.log.batch.header import read_header
 from broker_stub.metadata.image import TopicImage
 from broker_stub.replica.partition import Partition
 from broker_stub.request import CloseConnection, Parked
@@ -28,8 +28,8 @@ from pyclient.error_codes import (
     UnsupportedCompressionTypeError,
 )
 from pyclient.protocol.primitives import Uuid
-from pyclient.records.batch import HEADER_SIZE
 from pyclient.records.compression import Codec
+from pyclient.records.header import CODEC_MASK, HEADER_SIZE
 
 if TYPE_CHECKING:
     from broker_stub.node import Node

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyclient.errors import CorruptRecordError
-from pyclient.records.batch import HEADER_SIZE, RecordBatch, iter_batches
+from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.builder import BatchBuilder
+from pyclient.records.header import HEADER_SIZE
 
 if TYPE_CHECKING:
     from broker_stub.log.partition_log import PartitionLog

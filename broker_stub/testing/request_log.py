@@ -18,7 +18,7 @@ from broker_stub.request import RequestContext
 from pyclient.protocol.primitives import BYTES, ArrayType
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message, Struct
-from pyclient.records.batch import HEADER_SIZE
+from pyclient.records.header import HEADER_SIZE
 
 if TYPE_CHECKING:
     from pyclient.protocol.messages.produce import ProduceRequest

@@ -10,15 +10,22 @@ from typing import Any, Final
 
 from pyclient._pure.arrow import ArrowBytes
 from pyclient._pure.checksums import Buffer, crc32c_of_parts
-from pyclient._pure.layout import HEADER_SIZE, Headers, encode_headers, record_size, sized
+from pyclient._pure.layout import Headers, encode_headers, record_size, sized
 from pyclient._pure.wire import VARINTS
 from pyclient.records.compression import Codec, compress
+from pyclient.records.header import (
+    CONTROL,
+    CRC_AT,
+    CRC_FROM,
+    HEADER,
+    HEADER_SIZE,
+    LEADER_EPOCH_AT,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL,
+)
 
-_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_AFTER_LENGTH: Final = 12
-_LEADER_EPOCH_AT: Final = 12
-_CRC_AT: Final = 17
-_CRC_FROM: Final = 21
 _MAX_INT32: Final = 0x7FFF_FFFF
 _MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 
@@ -116,9 +123,9 @@ class BatchBuilder:
         self._append_time = log_append_time_ms
         self._attributes = (
             codec
-            | (log_append_time_ms is not None) << 3
-            | bool(transactional) << 4
-            | bool(control) << 5
+            | (LOG_APPEND_TIME if log_append_time_ms is not None else 0)
+            | (TRANSACTIONAL if transactional else 0)
+            | (CONTROL if control else 0)
         )
         self._producer_id = producer_id
         self._producer_epoch = producer_epoch
@@ -356,7 +363,7 @@ class BatchBuilder:
             self._header = bytearray(HEADER_SIZE)
             parts = [memoryview(self._header), memoryview(body)]
         size = sum(map(len, parts))
-        if size - _AFTER_LENGTH > _MAX_INT32:
+        if size - LOG_OVERHEAD > _MAX_INT32:
             raise ValueError(f"the batch has become {size} bytes large, beyond 2 GiB")
         self._size = size
         self._parts = parts
@@ -381,7 +388,7 @@ class BatchBuilder:
         """Set the leader's epoch; it is outside the checksum."""
         self._leader_epoch = leader_epoch
         if self._parts is not None:
-            struct.pack_into(">i", self._parts[0], _LEADER_EPOCH_AT, leader_epoch)
+            struct.pack_into(">i", self._parts[0], LEADER_EPOCH_AT, leader_epoch)
 
     def release(self) -> list[bytearray | memoryview]:
         """Give the buffers back, each once.
@@ -412,13 +419,13 @@ class BatchBuilder:
 
     def _write_header(self, parts: list[memoryview]) -> None:
         first = parts[0]
-        _HEADER.pack_into(
+        HEADER.pack_into(
             first,
             0,
             self._base_offset,
-            self._size - _AFTER_LENGTH,
+            self._size - LOG_OVERHEAD,
             self._leader_epoch,
-            2,
+            MAGIC,
             0,
             self._attributes,
             self._count - 1,
@@ -429,8 +436,8 @@ class BatchBuilder:
             self._base_sequence,
             self._count,
         )
-        crc = crc32c_of_parts((first[_CRC_FROM:], *parts[1:]))
-        struct.pack_into(">I", first, _CRC_AT, crc)
+        crc = crc32c_of_parts((first[CRC_FROM:], *parts[1:]))
+        struct.pack_into(">I", first, CRC_AT, crc)
 
 
 def _bad_timestamp(timestamp_ms: object) -> Exception:

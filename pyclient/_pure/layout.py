@@ -1,15 +1,12 @@
 """The bytes of one record, and how many they are."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from pyclient._pure.checksums import Buffer
 from pyclient._pure.wire import VARINTS
+from pyclient.records.header import HEADER_SIZE
 
 Headers = Iterable[tuple[str, Buffer | None]]
-
-HEADER_SIZE: Final = 61
-"""Of a batch."""
 
 
 def batch_size_of(key: Buffer | None, value: Buffer | None, headers: Headers = ()) -> int:

@@ -6,14 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from pyclient.protocol.primitives import (
-    BYTES,
-    STRING,
-    ArrayType,
-    StructType,
-    WireType,
-    decode_uvarint,
-)
+from pyclient.protocol.primitives import BYTES, STRING, ArrayType, StructType, WireType
 from pyclient.protocol.schema import (
     NO_TAGGED_FIELDS,
     Field,
@@ -22,6 +15,7 @@ from pyclient.protocol.schema import (
     shared_default,
 )
 from pyclient.protocol.source import Source, format_of_many, minimum_width
+from pyclient.varint import decode_uvarint
 
 Decoder = Callable[[bytes | memoryview, int], tuple[Any, int]]
 

@@ -9,18 +9,17 @@ from typing import Any
 from pyclient.protocol.primitives import (
     BOOL,
     RECORDS,
-    SMALL_UVARINTS,
     STRING,
     UUID,
     ArrayType,
     Part,
     StructType,
     WireType,
-    encode_uvarint,
     part_length,
 )
 from pyclient.protocol.schema import Field, Message, Struct
 from pyclient.protocol.source import Malformed, Source, format_of_many
+from pyclient.varint import SMALL_UVARINTS, encode_uvarint
 
 Encoder = Callable[[Any, list[Part]], None]
 

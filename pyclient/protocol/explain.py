@@ -19,10 +19,10 @@ from pyclient.protocol.primitives import (
     ArrayType,
     StructType,
     WireType,
-    decode_uvarint,
 )
 from pyclient.protocol.schema import Field, Message, Struct
 from pyclient.protocol.source import minimum_width
+from pyclient.varint import decode_uvarint
 
 
 def decode_failure(

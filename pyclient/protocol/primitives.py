@@ -113,44 +113,6 @@ class VersionRange:
         return f"{self.lowest}-{self.highest}" if self.highest > self.lowest else f"{self.lowest}"
 
 
-SMALL_UVARINTS: Final = tuple(
-    bytes([n]) if n < 0x80 else bytes([n & 0x7F | 0x80, n >> 7]) for n in range(1024)
-)
-
-
-def encode_uvarint(value: int) -> bytes:
-    """An unsigned variable-length integer: seven bits a byte, lowest first."""
-    if value < 1024:
-        return SMALL_UVARINTS[value]
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def decode_uvarint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """The unsigned variable-length integer at `position`, and the position behind it.
-
-    Raises:
-        IndexError: the buffer ends inside the integer.
-        ValueError: it is longer than five bytes, or above 32 bits.
-    """
-    value = shift = 0
-    while True:
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFF:
-                raise ValueError("a varint above 32 bits")
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise ValueError("a varint longer than five bytes")
-
-
 def part_length(part: Part) -> int:
     """The number of bytes a part will be on the wire."""
     return len(part) if isinstance(part, (bytes, bytearray)) else part.nbytes

@@ -12,18 +12,24 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pyclient import _twin
 from pyclient.errors import CorruptRecordError
 from pyclient.records.compression import MAX_EXPANDED, Buffer, decompress
+from pyclient.records.header import (
+    CODEC_MASK,
+    CONTROL,
+    CRC_FROM,
+    DELETE_HORIZON,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    TRANSACTIONAL,
+    unpack_header,
+)
 from pyclient.records.record import ConsumerRecord
 
 if TYPE_CHECKING:
     from pyclient.records.legacy import LegacyBatch
 
-HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-HEADER_SIZE: Final = HEADER.size
-LOG_OVERHEAD: Final = 12
-"""Base offset and length, which the length does not count."""
-
-_MAGIC_AT: Final = 16
-_CRC_FROM: Final = 21
 _SMALLEST_LEGACY: Final = 14
 _PREFIX: Final = struct.Struct(">qiib")
 
@@ -53,20 +59,6 @@ class RecordBatch:
         "record_count",
     )
 
-    base_offset: int
-    batch_length: int
-    leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
-
     def __init__(self, buffer: Buffer, position: int = 0) -> None:
         view = memoryview(buffer)
         if len(view) - position < HEADER_SIZE:
@@ -88,10 +80,10 @@ class RecordBatch:
             self.producer_epoch,
             self.base_sequence,
             self.record_count,
-        ) = HEADER.unpack_from(view, position)
+        ) = unpack_header(view, position)
         self.position = position
         size = self.batch_length + LOG_OVERHEAD
-        if self.magic != 2 or not HEADER_SIZE <= size <= len(view) - position:
+        if self.magic != MAGIC or not HEADER_SIZE <= size <= len(view) - position:
             raise CorruptRecordError(
                 f"a batch of {size} bytes and magic {self.magic} where {len(view) - position} "
                 "bytes are left",
@@ -108,27 +100,27 @@ class RecordBatch:
     @property
     def codec(self) -> int:
         """The compression codec, as in `compression.Codec`."""
-        return self.attributes & 0x07
+        return self.attributes & CODEC_MASK
 
     @property
     def timestamp_type(self) -> int:
         """0: CreateTime, 1: LogAppendTime."""
-        return self.attributes >> 3 & 1
+        return 1 if self.attributes & LOG_APPEND_TIME else 0
 
     @property
     def is_transactional(self) -> bool:
         """Whether the batch is part of a transaction."""
-        return bool(self.attributes & 0x10)
+        return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
         """Whether the batch holds a control record: no consumer gets to see it."""
-        return bool(self.attributes & 0x20)
+        return bool(self.attributes & CONTROL)
 
     @property
     def has_delete_horizon(self) -> bool:
         """Whether `base_timestamp` is the time from which compaction may drop tombstones."""
-        return bool(self.attributes & 0x40)
+        return bool(self.attributes & DELETE_HORIZON)
 
     @property
     def has_producer_id(self) -> bool:
@@ -154,7 +146,7 @@ class RecordBatch:
 
     def crc_is_valid(self) -> bool:
         """Whether the bytes are those that the checksum was made of."""
-        return _twin.crc32c(self.data[_CRC_FROM:]) == self.crc
+        return _twin.crc32c(self.data[CRC_FROM:]) == self.crc
 
     def check_crc(self) -> None:
         """Refuse a damaged batch.
@@ -251,9 +243,9 @@ def iter_batches(buffer: Buffer, position: int = 0) -> Iterator[AnyBatch]:
     """
     view = memoryview(buffer)
     size = len(view)
-    while size - position > _MAGIC_AT:
+    while size - position > MAGIC_AT:
         base_offset, length, _, magic = _PREFIX.unpack_from(view, position)
-        if length < _SMALLEST_LEGACY or not 0 <= magic <= 2:
+        if length < _SMALLEST_LEGACY or not 0 <= magic <= MAGIC:
             raise CorruptRecordError(
                 f"there is no batch of length {length} and magic {magic}",
                 base_offset=base_offset,
@@ -261,7 +253,7 @@ def iter_batches(buffer: Buffer, position: int = 0) -> Iterator[AnyBatch]:
             )
         if length > size - position - LOG_OVERHEAD:
             return
-        yield RecordBatch(view, position) if magic == 2 else _legacy_batch(view, position)
+        yield RecordBatch(view, position) if magic == MAGIC else _legacy_batch(view, position)
         position += LOG_OVERHEAD + length
 
 

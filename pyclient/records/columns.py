@@ -19,8 +19,9 @@ pyarrow is imported here alone, and on first use. A builder belongs to one threa
 from typing import TYPE_CHECKING, Any, Final
 
 from pyclient import _twin
-from pyclient.records.batch import HEADER_SIZE, AnyBatch, RecordBatch, iter_batches
+from pyclient.records.batch import AnyBatch, RecordBatch, iter_batches
 from pyclient.records.compression import MAX_EXPANDED, Buffer
+from pyclient.records.header import HEADER_SIZE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from pyclient import _twin
 from pyclient.errors import CorruptRecordError
 from pyclient.records.compression import MAX_EXPANDED, Buffer, Codec, decompress
+from pyclient.records.header import LOG_OVERHEAD
 from pyclient.records.record import ConsumerRecord
 
-_LOG_OVERHEAD: Final = 12
 _CRC_FROM: Final = 16
 _PREFIX: Final = struct.Struct(">qiIbb")  # offset, size, crc, magic, attributes
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -239,7 +239,7 @@ def _read_message(view: memoryview, at: int, position: int) -> tuple[int, _Messa
     offset = None
     try:
         offset, size, crc, magic, attributes = _PREFIX.unpack_from(view, at)
-        end = at + _LOG_OVERHEAD + size
+        end = at + LOG_OVERHEAD + size
         if magic not in (0, 1) or not at + _PREFIX.size <= end <= len(view):
             raise ValueError(f"a message of {size} bytes and magic {magic}")
         at += _PREFIX.size

@@ -1,35 +1,34 @@
-"""Whether the bytes at a place in a segment are a whole batch: what recovery asks.
+"""Checks whether the bytes at a position of a segment are a whole, undamaged batch.
 
-Used before a log is served, off the serving thread.
+Used by recovery and by index rebuilds, off the serving thread. The caller owns the checker.
 """
 
 import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from broker_stub.log.batch.header import CHECKSUM_FROM, MAGIC, BatchHeader, read_header
+from broker_stub.log.batch.header import BatchHeader, read_header
 from broker_stub.log.files.file_slice import read_exactly
 from broker_stub.log.files.open_files import OpenFile
 from broker_stub.log.log_config import INT64_MAX
 from pyclient import _twin
 from pyclient.errors import KafkaStorageError
-from pyclient.records.batch import HEADER_SIZE, LOG_OVERHEAD
+from pyclient.records.header import CRC_FROM, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, MAGIC_AT
 
 _READ_BYTES: Final = 64 << 10
 _SEARCHED_BYTES: Final = 1 << 20  # at a time
-_MAGIC_AT: Final = 16
-# A message of before Kafka 0.11: its checksum, and what that covers, from the magic on.
+# A message of before Kafka 0.11: its CRC is at byte 12 and covers everything from the magic on.
 _OLD_SIZE_MIN: Final = 26
-_OLD_CHECKSUM_AT: Final = 12
+_OLD_CRC_AT: Final = 12
 
 
 class BatchChecker:
-    """Looks at the batches of a segment. Small ones are read many at a time."""
+    """Checks the batches of a segment. Reads small ones many at a time."""
 
     __slots__ = ("_block", "_block_start", "_end", "_file", "_offset_max")
 
     def __init__(self, file: OpenFile, end: int, offset_max: int = INT64_MAX) -> None:
-        """Over the first `end` bytes of a file, where no batch has an offset past `offset_max`."""
+        """Check the first `end` bytes of a file, where no offset may exceed `offset_max`."""
         self._file = file
         self._end = end
         self._offset_max = offset_max
@@ -37,13 +36,13 @@ class BatchChecker:
         self._block_start = 0
 
     def batch_at(self, position: int, next_offset: int) -> BatchHeader | None:
-        """The header of the batch at `position`, if it is whole and follows what is before it.
+        """The header of the batch at `position`, if it is whole and may start at `next_offset`.
 
-        The checksum does not cover the base offset, and compaction leaves holes: a batch that is
-        ahead is believed unless the next whole one, which follows as well, says otherwise.
+        The checksum does not cover the base offset, and compaction leaves gaps. So a batch with a
+        higher base offset is accepted unless the next whole batch contradicts it.
 
         Raises:
-            KafkaStorageError: the batch is whole, but of a format that is not read here.
+            KafkaStorageError: the batch is whole, but of an old format.
         """
         header = self._whole_at(position, next_offset)
         if header is None or header.base_offset == next_offset:
@@ -56,7 +55,7 @@ class BatchChecker:
 
     def _whole_at(self, position: int, next_offset: int) -> BatchHeader | None:
         left = self._end - position
-        if left < HEADER_SIZE or self._bytes(position, HEADER_SIZE)[_MAGIC_AT] != MAGIC:
+        if left < HEADER_SIZE or self._bytes(position, HEADER_SIZE)[MAGIC_AT] != MAGIC:
             refuse_old_format(self._file, position, self._end)
             return None
         header = read_header(self._bytes(position, HEADER_SIZE))
@@ -68,29 +67,29 @@ class BatchChecker:
         ):
             return None
         batch = self._bytes(position, header.size)
-        return header if _twin.crc32c(batch[CHECKSUM_FROM:]) == header.checksum else None
+        return header if _twin.crc32c(batch[CRC_FROM:]) == header.checksum else None
 
     def batch_behind(self, position: int, next_offset: int) -> int | None:
-        """Where the first whole batch behind a damaged one starts; None behind a torn tail."""
+        """The position of the first whole batch behind a damaged one; None if there is none."""
         told = self._told_end(position)
         if told is not None and self.batch_at(told, next_offset) is not None:
-            return told  # what is in the damaged batch's records, be it a batch, does not count
+            return told  # else a batch inside the damaged batch's records could be found first
         for start, header in self._whole_behind(position + 1, next_offset):
             if header == self.batch_at(start, next_offset):
                 return start
         return None
 
     def _told_end(self, position: int) -> int | None:
-        """Where the header at `position` says that its batch ends, if that can be."""
+        """Where the batch at `position` ends according to its header, if that is possible."""
         if self._end - position < HEADER_SIZE:
             return None
         size = read_header(self._bytes(position, HEADER_SIZE)).size
         return position + size if HEADER_SIZE <= size < self._end - position else None
 
     def _whole_behind(self, start: int, next_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Whole batches from `start` on, wherever they lie."""
+        """Whole batches from `start` on, at any position."""
         while start + HEADER_SIZE <= self._end:
-            magic_at = start + _MAGIC_AT
+            magic_at = start + MAGIC_AT
             data = read_exactly(self._file, magic_at, min(_SEARCHED_BYTES, self._end - magic_at))
             at = data.find(MAGIC)
             while at >= 0:
@@ -110,25 +109,23 @@ class BatchChecker:
 
 
 def refuse_old_format(file: OpenFile, position: int, end: int) -> None:
-    """Refuse a message that Kafka wrote before there were batches.
+    """Refuse a message in a format from before Kafka 0.11.
 
     Raises:
-        KafkaStorageError: there is one.
+        KafkaStorageError: there is one at `position`.
     """
     left = end - position
     if left < _OLD_SIZE_MIN:
         return
     head = read_exactly(file, position, _OLD_SIZE_MIN)
-    magic = head[_MAGIC_AT]
-    size = int.from_bytes(head[8:_OLD_CHECKSUM_AT], "big") + LOG_OVERHEAD
+    magic = head[MAGIC_AT]
+    size = int.from_bytes(head[LENGTH_AT:_OLD_CRC_AT], "big") + LOG_OVERHEAD
     if magic >= MAGIC or not _OLD_SIZE_MIN <= size <= left:
         return
     message = memoryview(read_exactly(file, position, size))
-    if zlib.crc32(message[_MAGIC_AT:]) == int.from_bytes(
-        message[_OLD_CHECKSUM_AT:_MAGIC_AT], "big"
-    ):
+    if zlib.crc32(message[MAGIC_AT:]) == int.from_bytes(message[_OLD_CRC_AT:MAGIC_AT], "big"):
         offset = int.from_bytes(message[:8], "big")
         raise KafkaStorageError(
-            f"offset {offset} is of message format {magic}, which Kafka wrote before 0.11; it is"
-            " not read here"
+            f"the record at offset {offset} has message format {magic}, from before Kafka 0.11;"
+            " only format 2 is supported"
         )

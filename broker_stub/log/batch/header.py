@@ -1,28 +1,30 @@
-"""The 61 bytes in front of every record batch: all that the log ever looks at.
+"""The header of a record batch as the log uses it: read as a tuple, patched in place.
 
-The base offset and the leader epoch lie before byte 21, where the checksum starts, so the broker
-assigns both in place. No state; any thread.
+The base offset and the leader epoch lie before the bytes that the CRC covers, so the broker can
+assign both in place. The layout is `pyclient.records.header`. No state; any thread.
 """
 
 import struct
 from typing import Final, NamedTuple
 
-from pyclient.records.batch import HEADER, LOG_OVERHEAD
+from pyclient.records.header import (
+    ATTRIBUTES_AT,
+    CONTROL,
+    CRC_AT,
+    LEADER_EPOCH_AT,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    TRANSACTIONAL,
+    unpack_header,
+)
 
-MAGIC: Final = 2
-CHECKSUM_FROM: Final = 21
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
-
-CODEC_MASK: Final = 0x07
 CODEC_MAX: Final = 4
-LOG_APPEND_TIME: Final = 0x08
-TRANSACTIONAL: Final = 0x10
-CONTROL: Final = 0x20
 
-unpack_header = HEADER.unpack_from
 put_base_offset = struct.Struct(">q").pack_into
-"""Write the base offset at a batch's first byte."""
+"""Write the base offset; it is the first field of a batch."""
 
 _new_tuple = tuple.__new__  # what _make does, without its call
 _INT32 = struct.Struct(">i")
@@ -32,7 +34,7 @@ _INT64 = struct.Struct(">q")
 
 
 class BatchHeader(NamedTuple):
-    """The header's fields, under Kafka's names."""
+    """The fields of the header, under Kafka's names."""
 
     base_offset: int
     batch_length: int
@@ -55,12 +57,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record, whether compaction kept it or not."""
+        """The offset of the last record, even if compaction removed it."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch ends a transaction, and holds no record for readers."""
+        """Whether the batch holds a control record, such as a transaction marker."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -70,28 +72,28 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """The header at `position`; the caller has made sure that 61 bytes are there."""
+    """The header at `position`, where the buffer must have at least HEADER_SIZE bytes."""
     return _new_tuple(BatchHeader, unpack_header(buffer, position))
 
 
 def put_leader_epoch(buffer: bytearray | memoryview, position: int, leader_epoch: int) -> None:
     """Write the leader epoch of the batch at `position`."""
-    _INT32.pack_into(buffer, position + 12, leader_epoch)
+    _INT32.pack_into(buffer, position + LEADER_EPOCH_AT, leader_epoch)
 
 
 def put_append_time(
     buffer: bytearray | memoryview, position: int, attributes: int, timestamp_ms: int
 ) -> None:
-    """Stamp the batch with the time of its append. The checksum is wrong until renewed."""
-    _INT16.pack_into(buffer, position + 21, attributes | LOG_APPEND_TIME)
-    _INT64.pack_into(buffer, position + 35, timestamp_ms)
+    """Set LogAppendTime and the timestamp. The caller has to update the checksum."""
+    _INT16.pack_into(buffer, position + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    put_max_timestamp(buffer, position, timestamp_ms)
 
 
 def put_max_timestamp(buffer: bytearray | memoryview, position: int, timestamp_ms: int) -> None:
-    """Write the latest timestamp of the batch's records. The checksum is wrong until renewed."""
-    _INT64.pack_into(buffer, position + 35, timestamp_ms)
+    """Write the latest timestamp of the records. The caller has to update the checksum."""
+    _INT64.pack_into(buffer, position + MAX_TIMESTAMP_AT, timestamp_ms)
 
 
 def put_checksum(buffer: bytearray | memoryview, position: int, checksum: int) -> None:
     """Write the checksum of the batch at `position`."""
-    _UINT32.pack_into(buffer, position + 17, checksum)
+    _UINT32.pack_into(buffer, position + CRC_AT, checksum)

@@ -1,25 +1,32 @@
-"""A batch with fewer records: what compaction leaves of it.
+"""Rewrites a batch with fewer records, for compaction.
 
-Base offset, last offset and sequences stay, so that offsets and retries mean what they meant; a
-batch of which no record is left may stay as a bare header. Records keep their bytes, unless the
-batch gets a delete horizon: that is kept where the base timestamp was, so all times are written
-anew, relative to it. No state; any thread.
+Base offset, last offset and sequences stay, so offsets and duplicate detection keep working; a
+batch that lost all its records may stay as an empty one. Records keep their bytes, unless the
+batch gets a delete horizon: that replaces the base timestamp, so all timestamp deltas are
+rewritten. No state; any thread.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from broker_stub.log.batch.header import CHECKSUM_FROM, CODEC_MASK, NO_TIMESTAMP
+from broker_stub.log.batch.header import NO_TIMESTAMP
 from pyclient import _twin
-from pyclient.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, RecordBatch
+from pyclient.records.batch import RecordBatch
 from pyclient.records.compression import Buffer, compress
+from pyclient.records.header import (
+    CODEC_MASK,
+    CRC_FROM,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+)
 from pyclient.records.record import ConsumerRecord
-
-_DELETE_HORIZON: Final = 0x40
+from pyclient.varint import decode_varint, encode_varint
 
 
 class RawRecord(NamedTuple):
-    """A record, and the bytes that it is in its batch."""
+    """A record, and its bytes in the batch."""
 
     record: ConsumerRecord
     content: memoryview
@@ -29,13 +36,13 @@ def raw_records(batch: RecordBatch) -> list[RawRecord]:
     """The records of a batch.
 
     Raises:
-        CorruptRecordError: they are not what the header announces.
+        CorruptRecordError: they do not match the header.
     """
     section = memoryview(batch.records())
     raw = []
     position = 0
     for record in batch.decode():
-        length, start = _read_varint(section, position)
+        length, start = decode_varint(section, position)
         raw.append(RawRecord(record, section[position : start + length]))
         position = start + length
     return raw
@@ -44,15 +51,15 @@ def raw_records(batch: RecordBatch) -> list[RawRecord]:
 def rewrite(
     batch: RecordBatch, kept: Sequence[RawRecord], delete_horizon_ms: int | None = None
 ) -> bytes:
-    """The batch with only these of its records; with a delete horizon, if it gets one now."""
+    """The batch with only the `kept` records; sets a delete horizon if one is given."""
     attributes, base_timestamp = batch.attributes, batch.base_timestamp
     contents: list[Buffer] = [raw.content for raw in kept]
     if delete_horizon_ms is not None:
         later_ms = delete_horizon_ms - base_timestamp
-        contents = [_with_earlier_delta(content, later_ms) for content in contents]
-        attributes, base_timestamp = attributes | _DELETE_HORIZON, delete_horizon_ms
+        contents = [_rebased(content, later_ms) for content in contents]
+        attributes, base_timestamp = attributes | DELETE_HORIZON, delete_horizon_ms
     max_timestamp = batch.max_timestamp
-    if not batch.timestamp_type:  # else it is the time of all records
+    if not batch.timestamp_type:  # else it is the timestamp of all records
         max_timestamp = max(raw.record.timestamp for raw in kept)
     if batch.codec:
         contents = [compress(batch.codec, contents)]
@@ -60,8 +67,8 @@ def rewrite(
 
 
 def bare_header(batch: RecordBatch) -> bytes:
-    """The batch without any record."""
-    attributes = batch.attributes & ~(CODEC_MASK | _DELETE_HORIZON)
+    """The batch with its records removed."""
+    attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     return _with_header(batch, attributes, NO_TIMESTAMP, batch.max_timestamp, 0, [])
 
 
@@ -96,38 +103,16 @@ def _with_header(
         )
 
     pack(0)
-    rest = b"".join((header[CHECKSUM_FROM:], *contents))
+    rest = b"".join((header[CRC_FROM:], *contents))
     pack(_twin.crc32c(rest))
-    return bytes(header[:CHECKSUM_FROM]) + rest
+    return bytes(header[:CRC_FROM]) + rest
 
 
-def _with_earlier_delta(content: Buffer, later_ms: int) -> bytes:
-    """A record's bytes, its time relative to a base that is so much later."""
-    _, start = _read_varint(content, 0)
-    delta_ms, rest = _read_varint(content, start + 1)  # behind the attributes
+def _rebased(content: Buffer, later_ms: int) -> bytes:
+    """A record's bytes, with its timestamp delta relative to a base that is `later_ms` later."""
+    _, start = decode_varint(content, 0)
+    delta_ms, rest = decode_varint(content, start + 1, bits=64)  # behind the attributes
     body = b"".join(
-        (content[start : start + 1], _write_varint(delta_ms - later_ms), content[rest:])
+        (content[start : start + 1], encode_varint(delta_ms - later_ms), content[rest:])
     )
-    return _write_varint(len(body)) + body
-
-
-def _read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """A zig-zag integer, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
-
-
-def _write_varint(number: int) -> bytes:
-    value = (number << 1) ^ (number >> 63)
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    written.append(value)
-    return bytes(written)
+    return encode_varint(len(body)) + body

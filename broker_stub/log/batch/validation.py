@@ -11,11 +11,7 @@ from typing import Final
 
 from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.log.batch.header import (
-    CHECKSUM_FROM,
-    CODEC_MASK,
     CODEC_MAX,
-    LOG_APPEND_TIME,
-    MAGIC,
     NO_TIMESTAMP,
     BatchHeader,
     put_append_time,
@@ -34,8 +30,9 @@ from pyclient.errors import (
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
-from pyclient.records.batch import HEADER_SIZE, RecordBatch
+from pyclient.records.batch import RecordBatch
 from pyclient.records.compression import ExpandsTooFarError, decompress
+from pyclient.records.header import CODEC_MASK, CRC_FROM, HEADER_SIZE, LOG_APPEND_TIME, MAGIC
 from pyclient.records.record import ConsumerRecord
 
 # Records that expand to more are not looked at: the broker has little memory, and others to serve.
@@ -69,7 +66,7 @@ def split_batches(batches: memoryview) -> list[BatchHeader]:
                 base_offset=header.base_offset,
                 position=position,
             )
-        if crc32c(batches[position + CHECKSUM_FROM : position + size]) != header.checksum:
+        if crc32c(batches[position + CRC_FROM : position + size]) != header.checksum:
             raise CorruptRecordError(
                 "the batch fails its checksum", base_offset=header.base_offset, position=position
             )
@@ -174,7 +171,7 @@ def check_times(
 
 def _sealed_again(batches: memoryview, position: int, size: int) -> BatchHeader:
     """The header of a batch that was changed, once its checksum is right again."""
-    checksum = _twin.crc32c(batches[position + CHECKSUM_FROM : position + size])
+    checksum = _twin.crc32c(batches[position + CRC_FROM : position + size])
     put_checksum(batches, position, checksum)
     return read_header(batches, position)
 

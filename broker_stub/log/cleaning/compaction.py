@@ -24,7 +24,8 @@ from broker_stub.log.log_config import INT32_MAX, INT64_MAX
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment import Segment
 from pyclient.errors import CorruptRecordError, KafkaStorageError
-from pyclient.records.batch import HEADER_SIZE, RecordBatch, iter_batches
+from pyclient.records.batch import RecordBatch, iter_batches
+from pyclient.records.header import HEADER_SIZE
 
 _READ_BYTES: Final = 256 << 10  # about what is done between two pauses
 _WRITE_BYTES: Final = 1 << 20

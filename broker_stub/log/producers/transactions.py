@@ -8,7 +8,7 @@ when a log is replayed. Guarded by the lock of the log.
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from broker_stub.log.batch.header import CONTROL, NO_PRODUCER_ID, BatchHeader
+from broker_stub.log.batch.header import NO_PRODUCER_ID, BatchHeader
 from broker_stub.log.index.transaction_index import AbortedTransaction, TransactionIndex
 from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.producers.producer_state import ProducerState
@@ -20,6 +20,7 @@ from pyclient.records.control import (
     control_record_type,
     end_transaction_marker,
 )
+from pyclient.records.header import CONTROL
 
 
 class TransactionRanges:

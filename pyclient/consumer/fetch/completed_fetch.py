@@ -11,8 +11,9 @@ from pyclient._twin import RecordDecoder
 from pyclient.consumer.fetch.aborted import AbortedTransactions
 from pyclient.consumer.partition_state import NO_LEADER_EPOCH, PartitionEpoch
 from pyclient.errors import CorruptRecordError, KafkaError
-from pyclient.records.batch import LOG_OVERHEAD, AnyBatch, iter_batches
+from pyclient.records.batch import AnyBatch, iter_batches
 from pyclient.records.columns import ColumnsBuilder
+from pyclient.records.header import LOG_OVERHEAD
 from pyclient.records.legacy import LegacyDecoder
 from pyclient.records.record import ConsumerRecord
 

@@ -5,7 +5,8 @@ import pytest
 from pyclient.protocol.messages.fetch import FetchResponse, PartitionData
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pyclient.protocol.primitives import VersionRange, decode_uvarint, encode_uvarint
+from pyclient.protocol.primitives import VersionRange
+from pyclient.varint import decode_uvarint, encode_uvarint
 
 
 def test_fields_have_kafkas_defaults() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from pyclient import _twin
 from pyclient.errors import CorruptRecordError
-from pyclient.records.batch import HEADER, HEADER_SIZE, RecordBatch, iter_batches
+from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.compression import Codec
+from pyclient.records.header import HEADER, HEADER_SIZE
 from tests.support.batches import CODECS, build_batch, facts, numbered_records
 
 COUNT_AT = 57

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from broker_stub.log.batch.header import BatchHeader, unpack_header
+from broker_stub.log.batch.header import BatchHeader
 from broker_stub.testing import request_log
 from pyclient.errors import NotLeaderOrFollowerError
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pyclient.protocol.messages.produce import ProduceRequest, ProduceResponse
+from pyclient.records.header import unpack_header
 from tests.support.node_harness import batch, produce_request
 
 
