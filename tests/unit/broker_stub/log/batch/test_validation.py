@@ -18,7 +18,7 @@ from pyclient.errors import (
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
-from pyclient.records.batch import HEADER, RecordBatch
+from pyclient.records.batch import RecordBatch
 from pyclient.records.compression import Codec
 from pyclient.records.header import HEADER
 from tests.support.logs import NOW_MS, batch, config
