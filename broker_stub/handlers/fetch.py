@@ -23,13 +23,12 @@ from broker_stub.replica.read_partitions import (
 )
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
 from pyclient.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionData,
 )
 

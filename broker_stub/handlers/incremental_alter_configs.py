@@ -17,9 +17,9 @@ from broker_stub.handlers._config_alterations import Outcome, alter
 from broker_stub.metadata.config_changes import ConfigOperation, Configs, ConfigView, carry_out
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
+from pyclient.protocol.messages.alter_configs import AlterConfigsResourceResponse
 from pyclient.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
-    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
 from pyclient.admin.cluster import ClusterCalls
@@ -77,10 +76,5 @@ class KafkaAdminClient(
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 from pyclient.admin.calls import AdminCalls
-from pyclient.admin.results import as_dict
+from pyclient.admin.results import Outcome, as_dict
 from pyclient.admin.routes import CoordinatorRoute
 from pyclient.admin.work import Route, Work
 from pyclient.errors import ProtocolError, for_code
@@ -71,17 +71,12 @@ class GroupCalls(AdminCalls):
             group_ids: which groups.
             group_coordinator_id: the coordinator of all of them, if it is known already.
         """
-        groups = {name: name for name in group_ids}
-        outcomes = self._requests.settle(
-            Work(
-                groups,
-                lambda pending: DescribeGroupsRequest(groups=pending),
-                lambda response: ((one.group_id, one) for one in response.groups),
-                _name,
-                self._coordinators(group_coordinator_id),
-                self._requests.deadline(),
-                repeatable=True,
-            )
+        outcomes = self._settle_groups(
+            group_ids,
+            group_coordinator_id,
+            lambda pending: DescribeGroupsRequest(groups=pending),
+            lambda response: response.groups,
+            repeatable=True,
         )
         described = {}
         for name, (result, error) in outcomes.items():
@@ -104,21 +99,38 @@ class GroupCalls(AdminCalls):
             group_ids: which groups.
             group_coordinator_id: the coordinator of all of them, if it is known already.
         """
-        groups = {name: name for name in group_ids}
-        outcomes = self._requests.settle(
-            Work(
-                groups,
-                lambda pending: DeleteGroupsRequest(groups_names=pending),
-                lambda response: ((one.group_id, one) for one in response.results),
-                _name,
-                self._coordinators(group_coordinator_id),
-                self._requests.deadline(),
-            )
+        outcomes = self._settle_groups(
+            group_ids,
+            group_coordinator_id,
+            lambda pending: DeleteGroupsRequest(groups_names=pending),
+            lambda response: response.results,
         )
         return {
             name: "OK" if outcome.error is None else type(outcome.error).__name__
             for name, outcome in outcomes.items()
         }
+
+    def _settle_groups(
+        self,
+        group_ids: Iterable[str],
+        coordinator: int | None,
+        make_request: Callable[[list[str]], Message],
+        results_of: Callable[[Any], Iterable[Any]],
+        *,
+        repeatable: bool = False,
+    ) -> dict[str, Outcome[Any]]:
+        """Have the coordinators deal with groups; `results_of` a response has one per group."""
+        return self._requests.settle(
+            Work(
+                {name: name for name in group_ids},
+                make_request,
+                lambda response: ((one.group_id, one) for one in results_of(response)),
+                _name,
+                self._coordinators(coordinator),
+                self._requests.deadline(),
+                repeatable=repeatable,
+            )
+        )
 
     def _coordinators(self, coordinator: int | None) -> Route[str]:
         if coordinator is None:

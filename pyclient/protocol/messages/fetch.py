@@ -6,6 +6,7 @@ the first may start before the offset asked for, and may be larger than any limi
 request.
 """
 
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
 from pyclient.protocol.primitives import (
     INT8,
     INT16,
@@ -90,13 +91,6 @@ class EpochEndOffset(Struct):
     end_offset: int = field(INT64, default=-1)
 
 
-class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now, as far as the answering broker knows."""
-
-    leader_id: int = field(INT32, default=-1)
-    leader_epoch: int = field(INT32, default=-1)
-
-
 class SnapshotId(Struct):
     """The snapshot to load, where the log no longer reaches back far enough."""
 
@@ -135,15 +129,6 @@ class FetchableTopicResponse(Struct):
     topic: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partitions: list[PartitionData] = field(array(PartitionData))
-
-
-class NodeEndpoint(Struct):
-    """The address of a broker that `current_leader` names."""
-
-    node_id: int = field(INT32)
-    host: str = field(STRING)
-    port: int = field(INT32)
-    rack: str | None = field(STRING, nullable="0+", default=None)
 
 
 class FetchResponse(Message, api_key=1, versions="4-18", flexible="12+"):

@@ -1,6 +1,7 @@
 """IncrementalAlterConfigs (API key 44): change single configuration entries."""
 
-from pyclient.protocol.primitives import BOOL, INT8, INT16, INT32, STRING
+from pyclient.protocol.messages.alter_configs import AlterConfigsResourceResponse
+from pyclient.protocol.primitives import BOOL, INT8, INT32, STRING
 from pyclient.protocol.schema import Message, Struct, array, field
 
 
@@ -26,15 +27,6 @@ class IncrementalAlterConfigsRequest(Message, api_key=44, versions="0-1", flexib
 
     resources: list[AlterConfigsResource] = field(array(AlterConfigsResource))
     validate_only: bool = field(BOOL)
-
-
-class AlterConfigsResourceResponse(Struct):
-    """Whether one resource was changed."""
-
-    error_code: int = field(INT16)
-    error_message: str | None = field(STRING, nullable="0+")
-    resource_type: int = field(INT8)
-    resource_name: str = field(STRING)
 
 
 class IncrementalAlterConfigsResponse(Message, api_key=44, versions="0-1", flexible="1+"):

@@ -4,6 +4,7 @@ A request with acks=0 gets no response at all. Version 12 is version 11 for a tr
 adds its partitions by itself (transaction.version 2); from 13 on a topic is named by its id.
 """
 
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
 from pyclient.protocol.primitives import (
     INT16,
     INT32,
@@ -57,13 +58,6 @@ class BatchIndexAndErrorMessage(Struct):
     batch_index_error_message: str | None = field(STRING, nullable="0+", default=None)
 
 
-class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now, as far as the answering broker knows."""
-
-    leader_id: int = field(INT32, default=-1)
-    leader_epoch: int = field(INT32, default=-1)
-
-
 class PartitionProduceResponse(Struct):
     """Where one batch was appended, or why it was not."""
 
@@ -87,15 +81,6 @@ class TopicProduceResponse(Struct):
     name: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partition_responses: list[PartitionProduceResponse] = field(array(PartitionProduceResponse))
-
-
-class NodeEndpoint(Struct):
-    """The address of a broker that `current_leader` names."""
-
-    node_id: int = field(INT32)
-    host: str = field(STRING)
-    port: int = field(INT32)
-    rack: str | None = field(STRING, nullable="0+", default=None)
 
 
 class ProduceResponse(Message, api_key=0, versions="3-13", flexible="9+"):

@@ -12,6 +12,7 @@ from pyclient import KafkaConsumer, KafkaProducer, TopicPartition
 from pyclient.errors import NotLeaderOrFollowerError
 from pyclient.net.scripted import ScriptedBroker, ScriptedNetwork
 from pyclient.protocol.messages import fetch, produce
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
 from pyclient.protocol.messages.metadata import MetadataRequest
 from tests.support.scripted_group import ScriptedGroup
 from tests.support.scripted_log import ScriptedLog
@@ -44,7 +45,7 @@ def test_a_record_goes_to_the_leader_that_the_answer_names(network, newcomer):
         answer = produce.PartitionProduceResponse(
             index=0,
             error_code=NotLeaderOrFollowerError.code,
-            current_leader=produce.LeaderIdAndEpoch(leader_id=7, leader_epoch=5),
+            current_leader=LeaderIdAndEpoch(leader_id=7, leader_epoch=5),
         )
         return produce.ProduceResponse(
             responses=[
@@ -52,9 +53,7 @@ def test_a_record_goes_to_the_leader_that_the_answer_names(network, newcomer):
                     name=topic.name, topic_id=topic.topic_id, partition_responses=[answer]
                 )
             ],
-            node_endpoints=[
-                produce.NodeEndpoint(node_id=7, host=newcomer.host, port=newcomer.port)
-            ],
+            node_endpoints=[NodeEndpoint(node_id=7, host=newcomer.host, port=newcomer.port)],
         )
 
     old.on(produce.ProduceRequest, moved)
@@ -77,7 +76,7 @@ def test_a_fetch_goes_to_the_leader_that_the_answer_names(network, newcomer):
         data = fetch.PartitionData(
             partition_index=0,
             error_code=NotLeaderOrFollowerError.code,
-            current_leader=fetch.LeaderIdAndEpoch(leader_id=7, leader_epoch=5),
+            current_leader=LeaderIdAndEpoch(leader_id=7, leader_epoch=5),
             records=b"",
         )
         return fetch.FetchResponse(
@@ -86,7 +85,7 @@ def test_a_fetch_goes_to_the_leader_that_the_answer_names(network, newcomer):
                     topic=topic.topic, topic_id=topic.topic_id, partitions=[data]
                 )
             ],
-            node_endpoints=[fetch.NodeEndpoint(node_id=7, host=newcomer.host, port=newcomer.port)],
+            node_endpoints=[NodeEndpoint(node_id=7, host=newcomer.host, port=newcomer.port)],
         )
 
     old.on(fetch.FetchRequest, moved)

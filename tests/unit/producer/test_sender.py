@@ -10,11 +10,8 @@ from pyclient.errors import (
     TopicAuthorizationError,
     UnsupportedVersionError,
 )
-from pyclient.protocol.messages.produce import (
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    ProduceResponse,
-)
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
+from pyclient.protocol.messages.produce import ProduceResponse
 from tests.support.sender_steps import exchange, make_known, respond, send_batches, sent_batches
 from tests.support.sender_world import SenderWorld
 

@@ -2,12 +2,8 @@
 
 import pytest
 
-from pyclient.protocol.messages.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    PartitionData,
-)
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch
+from pyclient.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 
 def decoded_partition() -> PartitionData:

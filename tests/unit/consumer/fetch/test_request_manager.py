@@ -15,13 +15,8 @@ from pyclient.errors import (
     UnsupportedVersionError,
 )
 from pyclient.net.request_manager import coordinator_connection
-from pyclient.protocol.messages.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    PartitionData,
-)
+from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
+from pyclient.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from pyclient.types import TopicPartition
 from tests.support.consumer_parts import (
     BACKOFF_MS,
