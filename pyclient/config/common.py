@@ -79,21 +79,21 @@ COMMON_KEYS = (
         ADDRESSES,
         (("localhost", DEFAULT_PORT),),
         not_empty(),
-        "Brokers to ask first for the rest of the cluster. The port is 9092 unless given.",
+        "The brokers to bootstrap from. The default port is 9092.",
     ),
     ConfigKey(
         "client.id",
         str,
         None,
         None,
-        "A name for this client in the broker's logs and quotas. Default: one per instance.",
+        "The client's name in broker logs and quotas. Default: a name per instance.",
     ),
     ConfigKey(
         "bootstrap.timeout.ms",
         int,
         30_000,
         at_least(0),
-        "How long the constructor waits for a first broker to answer.",
+        "How long the constructor waits for the first broker to respond.",
         aliases=("api.version.auto.timeout.ms",),
     ),
     ConfigKey(
@@ -101,108 +101,108 @@ COMMON_KEYS = (
         API_VERSION,
         None,
         None,
-        "When given, the constructor does not wait for a broker, as in kafka-python. The versions"
-        " that are used come from the broker in any case.",
+        "If given, the constructor does not wait for a broker, as in kafka-python. The versions in"
+        " use are always negotiated with the broker.",
     ),
     ConfigKey(
         "request.timeout.ms",
         int,
         30_000,
         at_least(0),
-        "How long to wait for the response to a request before its connection is given up.",
+        "How long to wait for a response before the connection is closed.",
     ),
     ConfigKey(
         "retry.backoff.ms",
         int,
         100,
         at_least(0),
-        "The pause before a request is repeated, doubled each time.",
+        "The delay before a retry, doubled each time.",
     ),
     ConfigKey(
         "retry.backoff.max.ms",
         int,
         1_000,
         at_least(0),
-        "The longest pause before a request is repeated.",
+        "The maximum delay before a retry.",
     ),
     ConfigKey(
         "reconnect.backoff.ms",
         int,
         50,
         at_least(0),
-        "The pause before a broker is connected to again, doubled each time.",
+        "The delay before reconnecting to a broker, doubled each time.",
     ),
     ConfigKey(
         "reconnect.backoff.max.ms",
         int,
         1_000,
         at_least(0),
-        "The longest pause before a broker is connected to again.",
+        "The maximum delay before reconnecting to a broker.",
     ),
     ConfigKey(
         "socket.connection.setup.timeout.ms",
         int,
         10_000,
         at_least(0),
-        "How long a connection may take to be made, doubled after each failure.",
+        "The timeout for establishing a connection, doubled after each failure.",
     ),
     ConfigKey(
         "socket.connection.setup.timeout.max.ms",
         int,
         30_000,
         at_least(0),
-        "The longest time that a connection may take to be made.",
+        "The maximum timeout for establishing a connection.",
     ),
     ConfigKey(
         "connections.max.idle.ms",
         int,
         540_000,
         at_least(-1),
-        "Close a connection that was idle for so long; -1 never does.",
+        "Close a connection after this idle time; -1 means never.",
     ),
     ConfigKey(
         "max.in.flight.requests.per.connection",
         int,
         5,
         at_least(1),
-        "How many requests may wait for their response on one connection.",
+        "The maximum number of unanswered requests on one connection.",
     ),
     ConfigKey(
         "metadata.max.age.ms",
         int,
         300_000,
         at_least(0),
-        "Ask for the cluster's metadata again after this time, errors or not.",
+        "Refresh the cluster's metadata after this time, even without errors.",
     ),
     ConfigKey(
         "metadata.recovery.strategy",
         str,
         "rebootstrap",
         one_of("rebootstrap", "none"),
-        "What to do when no known broker can be reached: ask the bootstrap servers again, or"
-        " keep trying those that are known.",
+        "What to do when no known broker is reachable: use the bootstrap servers again"
+        " (rebootstrap), or keep trying the known brokers (none).",
     ),
     ConfigKey(
         "metadata.recovery.rebootstrap.trigger.ms",
         int,
         300_000,
         at_least(0),
-        "Ask the bootstrap servers again when metadata could not be had for so long, even if"
-        " some broker can be reached.",
+        "Use the bootstrap servers again when metadata could not be refreshed for this long, even"
+        " if some broker is reachable.",
     ),
     ConfigKey(
         "receive.buffer.bytes",
         int,
         None,
         at_least(-1),
-        "The socket's receive buffer (SO_RCVBUF). Default and -1: what the system chooses.",
+        "The socket's receive buffer (SO_RCVBUF). Default and -1: the system's choice.",
     ),
     ConfigKey(
         "send.buffer.bytes",
         int,
         None,
         at_least(-1),
-        "The socket's send buffer (SO_SNDBUF). Default and -1: what the system chooses.",
+        "The socket's send buffer (SO_SNDBUF). Default and -1: the system's choice.",
     ),
     ConfigKey(
         "socket.options",
@@ -221,8 +221,8 @@ COMMON_KEYS = (
     *TLS_KEYS,
 )
 
-_SASL = "SASL is not there yet, only listeners without authentication can be used"
-_PROXY = "the client connects to brokers directly; tunnel the port outside of it"
+_SASL = "SASL is not supported yet; use a listener without authentication"
+_PROXY = "the client connects to brokers directly; use a tunnel outside of it"
 _OWN_LOOP = "the client runs its own I/O loop, which cannot be replaced"
 
 COMMON_REFUSED = (
@@ -231,14 +231,14 @@ COMMON_REFUSED = (
     RefusedKey("net", _OWN_LOOP),
     RefusedKey("proxy.url", _PROXY),
     RefusedKey("socks5.proxy", _PROXY),
-    RefusedKey("sock.chunk.bytes", "reads are as large as what has arrived", (None, 4096)),
-    RefusedKey("sock.chunk.buffer.count", "reads are as large as what has arrived", (None, 1000)),
-    RefusedKey("metrics.recording.level", "all figures are of one level", ("INFO",)),
-    RefusedKey("enable.metrics.push", "figures are not pushed to brokers yet", (False,)),
+    RefusedKey("sock.chunk.bytes", "the client reads whatever has arrived", (None, 4096)),
+    RefusedKey("sock.chunk.buffer.count", "the client reads whatever has arrived", (None, 1000)),
+    RefusedKey("metrics.recording.level", "all metrics have the same level", ("INFO",)),
+    RefusedKey("enable.metrics.push", "metrics are not pushed to brokers yet", (False,)),
     RefusedKey(
         "client.dns.lookup",
-        "every address of a name is tried; canonical names matter only to Kerberos, which is not"
-        " there yet",
+        "all addresses of a name are tried; canonical names matter only to Kerberos, which is not"
+        " supported yet",
         ("use_all_dns_ips",),
     ),
     *TLS_REFUSED,
@@ -262,4 +262,4 @@ COMMON_ELSEWHERE = {
     "ssl.certificate.location": "ssl.certfile",
     "ssl.key.location": "ssl.keyfile",
 }
-"""What librdkafka calls some of them, for those who come from confluent-kafka."""
+"""librdkafka's names of some options, to suggest ours to users of confluent-kafka."""

@@ -37,7 +37,7 @@ def _to_deserializer(value: Any) -> Any:
 
 DESERIALIZER = ConfigType("a callable or an object with deserialize()", _to_deserializer)
 
-_KIP_848 = "only the classic group protocol is there yet"
+_KIP_848 = "only the classic group protocol is supported yet"
 
 DEFINITION = ConfigDefinition(
     "KafkaConsumer",
@@ -48,65 +48,66 @@ DEFINITION = ConfigDefinition(
             str,
             None,
             not_empty(),
-            "The group to share partitions and commit offsets in. Default: none, so neither.",
+            "The consumer group. Default: none, so partitions are assigned by hand and no offsets"
+            " are committed.",
         ),
         ConfigKey(
             "group.instance.id",
             str,
             None,
             not_empty(),
-            "Makes a static member: one that restarts under this name within session.timeout.ms"
-            " gets its partitions back without a rebalance. Default: a new member each time.",
+            "Makes this a static member: if it restarts with this name within session.timeout.ms,"
+            " it keeps its partitions without a rebalance. Default: a dynamic member.",
         ),
         ConfigKey(
             "key.deserializer",
             DESERIALIZER,
             None,
             None,
-            "Makes a key of its bytes. Default: keys are bytes.",
+            "Converts a key from bytes. Default: keys are bytes.",
         ),
         ConfigKey(
             "value.deserializer",
             DESERIALIZER,
             None,
             None,
-            "Makes a value of its bytes. Default: values are bytes.",
+            "Converts a value from bytes. Default: values are bytes.",
         ),
         ConfigKey(
             "auto.offset.reset",
             ConfigType("a string", _to_reset),
             "latest",
             one_of("latest", "earliest", "none"),
-            "Where to start without a committed offset, or when it is out of range; none raises.",
+            "Where to start if there is no committed offset, or it is out of range; none raises.",
         ),
         ConfigKey(
             "enable.auto.commit",
             bool,
             True,
             None,
-            "Commit in the background what earlier polls returned. Off without a group.",
+            "Commit the offsets of earlier polls in the background. Off without a group.",
         ),
         ConfigKey(
             "auto.commit.interval.ms",
             int,
             5_000,
             at_least(0),
-            "How often the background commit happens.",
+            "The interval of the background commits.",
         ),
         ConfigKey(
             "default.offset.commit.callback",
             CALLABLE,
             None,
             None,
-            "Called as callback(offsets, result) after commits without a callback of their own;"
-            " the result is an exception if the commit failed.",
+            "Called as callback(offsets, result) after commits without their own callback; the"
+            " result is an exception if the commit failed.",
         ),
         ConfigKey(
             "fetch.min.bytes",
             int,
             1,
             at_least(0),
-            "The broker waits until it has so many bytes, at most fetch.max.wait.ms.",
+            "The broker waits until it has this many bytes, at most fetch.max.wait.ms.",
         ),
         ConfigKey(
             "fetch.max.wait.ms",
@@ -120,61 +121,61 @@ DEFINITION = ConfigDefinition(
             int,
             52_428_800,
             between(0, INT32_MAX),
-            "The most bytes that a broker returns to one fetch, but for a first batch above it.",
+            "The maximum bytes of a fetch response; a larger first batch is still returned.",
         ),
         ConfigKey(
             "max.partition.fetch.bytes",
             int,
             1_048_576,
             between(0, INT32_MAX),
-            "The most bytes of one partition in a fetch, but for a first batch above it.",
+            "The maximum bytes per partition in a fetch; a larger first batch is still returned.",
         ),
         ConfigKey(
             "fetch.buffer.bytes",
             int,
             52_428_800,
             at_least(1),
-            "Fetching goes on ahead of the polls until so many bytes wait for them; one more"
-            " response of each broker may come on top.",
+            "The consumer prefetches until this many bytes are buffered; one more response per"
+            " broker may exceed it.",
         ),
         ConfigKey(
             "enable.incremental.fetch.sessions",
             bool,
             True,
             None,
-            "Tell a broker only what changed since the last fetch.",
+            "Send a broker only the changes since the last fetch.",
         ),
         ConfigKey(
             "isolation.level",
             str,
             "read_uncommitted",
             one_of("read_uncommitted", "read_committed"),
-            "read_committed leaves out records of transactions that are open or were aborted.",
+            "read_committed skips records of open and aborted transactions.",
         ),
         ConfigKey("check.crcs", bool, True, None, "Verify the checksum of every record batch."),
         ConfigKey(
-            "max.poll.records", int, 500, at_least(1), "The most records that one poll returns."
+            "max.poll.records", int, 500, at_least(1), "The maximum number of records per poll."
         ),
         ConfigKey(
             "max.poll.interval.ms",
             int,
             300_000,
             at_least(1),
-            "A member that does not poll for so long leaves its group.",
+            "A member that does not poll for this long leaves its group.",
         ),
         ConfigKey(
             "session.timeout.ms",
             int,
             45_000,
             at_least(1),
-            "A member that sends no heartbeat for so long is removed from its group.",
+            "A member that sends no heartbeat for this long is removed from its group.",
         ),
         ConfigKey(
             "heartbeat.interval.ms",
             int,
             3_000,
             at_least(1),
-            "How often a member sends a heartbeat; a third of the session timeout at most.",
+            "The interval of heartbeats; use at most a third of the session timeout.",
         ),
         ConfigKey(
             "partition.assignment.strategy",
@@ -188,37 +189,39 @@ DEFINITION = ConfigDefinition(
             float,
             float("inf"),
             at_least(0),
-            "Iteration ends when no record came for so long. Default: it never ends.",
+            "Iteration ends when no record arrives for this long. Default: it never ends.",
         ),
         ConfigKey(
             "default.api.timeout.ms",
             int,
             60_000,
             at_least(0),
-            "How long a call without a timeout of its own may take.",
+            "The timeout of a call that is not given one.",
         ),
         ConfigKey(
             "allow.auto.create.topics",
             bool,
             True,
             None,
-            "Let the broker create a topic that is subscribed to and nobody has created.",
+            "Let the broker create a topic that is subscribed to and does not exist.",
         ),
         ConfigKey(
             "exclude.internal.topics",
             bool,
             True,
             None,
-            "Leave Kafka's own topics out of what a pattern matches.",
+            "Exclude Kafka's internal topics from pattern subscriptions.",
         ),
     ),
     (
         *COMMON_REFUSED,
         *METRICS_REFUSED,
-        RefusedKey("client.rack", "reading from followers is not there yet", ("", None)),
+        RefusedKey("client.rack", "reading from followers is not supported yet", ("", None)),
         RefusedKey("group.protocol", _KIP_848, ("classic",)),
         RefusedKey("group.remote.assignor", _KIP_848),
-        RefusedKey("interceptor.classes", "interceptors are not there yet", ([], (), "", None)),
+        RefusedKey(
+            "interceptor.classes", "consumer interceptors are not supported yet", ([], (), "", None)
+        ),
         RefusedKey("legacy.iterator", "there is one iterator", (False,)),
         RefusedKey("metric.group.prefix", "groups have Kafka's names", ("consumer",)),
     ),
@@ -233,23 +236,23 @@ def parse(options: Mapping[str, object]) -> Config:
     """
     config = DEFINITION.parse(options)
     if config["heartbeat.interval.ms"] >= config["session.timeout.ms"]:
-        reason = "heartbeats must come more often than the session times out"
+        reason = "the heartbeat interval must be shorter than the session timeout"
         raise contradiction(config, "heartbeat.interval.ms", "session.timeout.ms", reason)
     if config["fetch.max.wait.ms"] >= config["request.timeout.ms"]:
-        reason = "a fetch that waits for data must not time out"
+        reason = "a fetch must not time out while the broker waits for data"
         raise contradiction(config, "fetch.max.wait.ms", "request.timeout.ms", reason)
     if config["group.id"] is None and config["enable.auto.commit"]:
         if config.is_explicit("enable.auto.commit"):
             log.warning("No offsets will be committed: enable.auto.commit needs a group.id")
         config = config.derive({"enable.auto.commit": False})
     if config["group.id"] is None and config["group.instance.id"] is not None:
-        reason = "an instance is one of a group"
+        reason = "a static member needs a group"
         raise contradiction(config, "group.instance.id", "group.id", reason)
     return _receive_limit(config)
 
 
 def _receive_limit(config: Config) -> Config:
-    """Let the largest fetch response in: its bytes, and one batch that may exceed them."""
+    """Accept the largest fetch response: fetch.max.bytes plus one batch that may exceed it."""
     needed = min(config["fetch.max.bytes"] + config["max.partition.fetch.bytes"], INT32_MAX)
     limit = max(config["receive.message.max.bytes"], needed)
     return config.derive({"receive.message.max.bytes": limit})

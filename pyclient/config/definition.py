@@ -13,7 +13,7 @@ from pyclient.errors import KafkaConfigurationError
 
 
 class ConfigType(NamedTuple):
-    """How a value is read; `convert` raises ValueError for one of another type."""
+    """Converts a value; `convert` raises ValueError for a value of another type."""
 
     name: str
     convert: Callable[[Any], Any]
@@ -35,7 +35,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> "str | bytes":
-        """The value itself, for whoever needs it."""
+        """The value itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Secret:
 
 
 class ConfigKey(NamedTuple):
-    """An option. Its name is Kafka's, dotted; None is a value only where it is the default."""
+    """An option under Kafka's dotted name. None is allowed only if it is the default."""
 
     name: str
     type: "type | ConfigType"
@@ -53,7 +53,7 @@ class ConfigKey(NamedTuple):
     aliases: tuple[str, ...] = ()
 
     def convert(self, value: object) -> Any:
-        """The value in its type.
+        """Convert and check a value.
 
         Raises:
             ValueError: the value is of another type, or breaks the rule; says what is allowed.
@@ -69,13 +69,13 @@ class ConfigKey(NamedTuple):
         return converted
 
     def allowed(self) -> str:
-        """What a value must be, in words."""
+        """The allowed values, for error messages and the reference page."""
         name = config_type(self.type).name
         return f"{name}, {self.rule.text}" if self.rule else name
 
 
 class RefusedKey(NamedTuple):
-    """An option that peers have and this library refuses, unless its value changes nothing."""
+    """An option of other clients that is refused, unless its value is one without effect."""
 
     name: str
     reason: str
@@ -83,9 +83,9 @@ class RefusedKey(NamedTuple):
 
 
 class Config(Mapping[str, Any]):
-    """Options by Kafka's dotted names: what was given, and defaults for the rest.
+    """Options by Kafka's dotted names: the given values, and defaults for the rest.
 
-    kafka-python's spelling finds them too: programs look into `producer.config`.
+    kafka-python's spelling works too, since programs read `producer.config`.
     """
 
     def __init__(self, values: Mapping[str, Any], explicit: frozenset[str]) -> None:
@@ -103,11 +103,11 @@ class Config(Mapping[str, Any]):
         return len(self._values)
 
     def is_explicit(self, name: str) -> bool:
-        """Whether the program gave a value, be it the default."""
+        """Whether the program set the option, even to its default."""
         return name in self._explicit
 
     def derive(self, changes: Mapping[str, Any]) -> "Config":
-        """A copy with values that follow from others; what is explicit stays so."""
+        """A copy with derived values; options that were set stay explicit."""
         return Config({**self._values, **changes}, self._explicit)
 
 
@@ -124,15 +124,15 @@ class ConfigDefinition:
         listing: str = "docs/configuration.md",
         dotted_only: bool = False,
     ) -> None:
-        """Make the tables.
+        """Build the tables.
 
         Args:
-            owner: whose options these are, for messages.
+            owner: the client or broker, for messages.
             keys: the options.
-            refused: those of peers that are not supported.
-            elsewhere: options by the names that librdkafka has for them, to suggest ours.
-            listing: where people find all of them.
-            dotted_only: suggest no other spelling, whatever was given.
+            refused: options of other clients that are not supported.
+            elsewhere: librdkafka's names for options, to suggest ours.
+            listing: where all options are listed, for messages.
+            dotted_only: always suggest the dotted spelling.
         """
         self.owner = owner
         self.listing = listing
@@ -155,12 +155,12 @@ class ConfigDefinition:
             raise TypeError(f"{self.owner} has two rows for {name}")
 
     def knows(self, option: str) -> bool:
-        """Whether there is a row for an option, however it is spelt."""
+        """Whether the option exists, in either spelling."""
         name = dotted(option)
         return name in self._by_spelling or name in self.refused
 
     def parse(self, options: Mapping[str, object]) -> Config:
-        """Check what a program gave, and fill in the defaults.
+        """Check the given options and fill in the defaults.
 
         Raises:
             KafkaConfigurationError: an option is unknown, refused, given twice, or has a value
@@ -206,7 +206,7 @@ class ConfigDefinition:
             )
 
     def nearest(self, option: str) -> str | None:
-        """The option that somebody may have meant."""
+        """The option with the most similar name."""
         import difflib  # only an error needs it
 
         known = self.elsewhere.get(dotted(option))
@@ -233,17 +233,16 @@ def contradiction(config: Config, first: str, second: str, reason: str) -> Kafka
 
 
 def dotted(option: str) -> str:
-    """Java's spelling of an option given in either."""
+    """Java's spelling of an option."""
     return option.replace("_", ".")
 
 
 def config_type(declared: "type | ConfigType") -> ConfigType:
-    """The type of a row: Python's builtin types stand for the plain ones."""
+    """The type of a row; Python's builtin types stand for the plain ones."""
     return declared if isinstance(declared, ConfigType) else _PLAIN_TYPES[declared]
 
 
 def at_least(low: float) -> Rule:
-    """Not below `low`."""
     return Rule(f"at least {low}", lambda value: bool(value >= low))
 
 
@@ -253,7 +252,6 @@ def between(low: float, high: float) -> Rule:
 
 
 def one_of(*choices: object) -> Rule:
-    """One of the choices."""
     texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in choices]
     text = f"one of {', '.join(texts)}" if len(texts) > 1 else f"here only {texts[0]}"
     return Rule(text, lambda value: value in choices)
@@ -314,7 +312,7 @@ def _to_list(value: Any) -> list[Any]:
 
 
 SECRET = ConfigType("a string", _to_secret)
-"""The type of an option that is never shown; its values are `Secret`."""
+"""The type of an option that is never logged or shown; its values are `Secret`."""
 
 _PLAIN_TYPES: dict[object, ConfigType] = {
     int: ConfigType("an integer", _to_int),

@@ -1,4 +1,4 @@
-"""Options of a client's figures, and their refusal by clients that do not have them yet."""
+"""The metrics options; clients without configurable metrics refuse them."""
 
 from pyclient.config.definition import ConfigKey, RefusedKey, at_least
 
@@ -8,26 +8,28 @@ METRICS_KEYS = (
         bool,
         True,
         None,
-        "Keep figures. Without them metrics() is empty, and reporters are told nothing.",
+        "Collect metrics. If false, metrics() is empty, and reporters get nothing.",
     ),
     ConfigKey(
         "metrics.num.samples",
         int,
         2,
         at_least(1),
-        "Rates, averages and maxima are about so many of the last sample windows.",
+        "The number of sample windows that rates, averages and maxima cover.",
     ),
-    ConfigKey("metrics.sample.window.ms", int, 30_000, at_least(1), "How long a sample window is."),
+    ConfigKey(
+        "metrics.sample.window.ms", int, 30_000, at_least(1), "The length of a sample window."
+    ),
     ConfigKey(
         "metric.reporters",
         list,
         None,
         None,
-        "Objects or classes that are told of every figure there is: see MetricsReporter.",
+        "Objects or classes that are notified of every metric: see MetricsReporter.",
     ),
 )
 
-_NOT_YET = "only the producer's figures can be configured yet"
+_NOT_YET = "only the producer's metrics can be configured yet"
 
 METRICS_REFUSED = (
     RefusedKey("metrics.enabled", _NOT_YET, (True,)),

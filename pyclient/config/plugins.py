@@ -1,4 +1,4 @@
-"""Objects of a program's own that an option names: as they are, or as classes to make one of."""
+"""Creates the program's own objects that an option names: instances, classes or class names."""
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -8,12 +8,12 @@ from pyclient.errors import KafkaConfigurationError
 
 
 def create(option: str, configured: Iterable[Any] | None, configs: Mapping[str, Any]) -> list[Any]:
-    """What a program asked for, each configured if it has a method `configure(configs)`.
+    """The configured objects; `configure(configs)` is called on those that have it.
 
-    A class may be named, as in a properties file: `package.module.Class`.
+    A class may be given by name, as in a properties file: `package.module.Class`.
 
     Raises:
-        KafkaConfigurationError: there is no such class, or it could not be made or configured.
+        KafkaConfigurationError: a class does not exist, or could not be created or configured.
     """
     made: list[Any] = []
     for one in configured or ():
@@ -37,6 +37,6 @@ def _create(configured: Any) -> Any:
     if isinstance(configured, str):
         module, _, name = configured.rpartition(".")
         if not module:
-            raise ValueError("a class is named with its module, as in package.module.Class")
+            raise ValueError("give a class with its module, as in package.module.Class")
         configured = getattr(import_module(module), name)
     return configured() if isinstance(configured, type) else configured

@@ -29,7 +29,7 @@ from pyclient.serialization import serializer
 log = logging.getLogger(__name__)
 
 IDEMPOTENT_IN_FLIGHT_MAX = 5
-"""How many batches of a producer the broker remembers per partition, to tell duplicates."""
+"""How many batches per producer and partition the broker remembers to detect duplicates."""
 
 _ACKS = {"all": -1, "-1": -1, "0": 0, "1": 1}
 
@@ -65,8 +65,8 @@ def _to_partitioner(value: Any) -> Any:
 
 SERIALIZER = ConfigType("a callable or an object with serialize()", _to_serializer)
 
-_TRANSACTIONS = "transactions are not there yet"
-_PARTITIONING = "only the default rule for records without a key is there yet"
+_TRANSACTIONS = "transactions are not supported yet"
+_PARTITIONING = "only the default partitioning of records without a key is supported yet"
 
 DEFINITION = ConfigDefinition(
     "KafkaProducer",
@@ -77,29 +77,29 @@ DEFINITION = ConfigDefinition(
             SERIALIZER,
             None,
             None,
-            "Makes the bytes of a key. Default: keys are bytes already.",
+            "Converts a key to bytes. Default: keys are bytes already.",
         ),
         ConfigKey(
             "value.serializer",
             SERIALIZER,
             None,
             None,
-            "Makes the bytes of a value. Default: values are bytes already.",
+            "Converts a value to bytes. Default: values are bytes already.",
         ),
         ConfigKey(
             "acks",
             ConfigType("0, 1, -1 or 'all'", _to_acks),
             -1,
             None,
-            "Who must have a record before it counts as sent: nobody (0), the leader (1), all"
-            " in-sync replicas (all or -1). Less than all turns idempotence off.",
+            "The acknowledgements that a record needs: none (0), the leader's (1), all in-sync"
+            " replicas' (all or -1). Less than all turns idempotence off.",
         ),
         ConfigKey(
             "enable.idempotence",
             bool,
             True,
             None,
-            "Write each record once and in order, retries or not.",
+            "Write each record exactly once and in order, despite retries.",
         ),
         ConfigKey(
             "compression.type",
@@ -120,7 +120,7 @@ DEFINITION = ConfigDefinition(
             int,
             9,
             between(1, 17),
-            "Levels of the high-compression variant; 9, as in Kafka's clients, is the fast one.",
+            "The level of the high-compression variant; 9, as in Kafka's clients, is the fast one.",
         ),
         ConfigKey(
             "compression.zstd.level",
@@ -134,15 +134,15 @@ DEFINITION = ConfigDefinition(
             int,
             16_384,
             between(0, INT32_MAX),
-            "A partition's batch is sent once it has so many bytes; 0 sends records one by one.",
+            "A batch is sent once it has this many bytes; 0 sends records one by one.",
         ),
         ConfigKey(
             "batch.max.size",
             int,
             262_144,
             between(0, INT32_MAX),
-            "While a batch of batch.size bytes has to wait for its broker, it may grow to so many."
-            " batch.max.size equal to batch.size lets no batch grow, as in Java's client.",
+            "A full batch may grow to this size while it waits for its broker. If equal to"
+            " batch.size, batches do not grow, as in Java's client.",
         ),
         ConfigKey(
             "linger.ms",
@@ -156,7 +156,7 @@ DEFINITION = ConfigDefinition(
             int,
             33_554_432,
             at_least(0),
-            "Bytes of records that may wait to be sent; beyond, send() blocks.",
+            "The memory for records that wait to be sent; send() blocks when it is exhausted.",
         ),
         ConfigKey(
             "max.block.ms",
@@ -177,14 +177,14 @@ DEFINITION = ConfigDefinition(
             int,
             120_000,
             at_least(0),
-            "When a record fails, counted from send(), retries or not.",
+            "The time after send() in which a record must be delivered, retries included.",
         ),
         ConfigKey(
             "retries",
             ConfigType("an integer or infinity", _to_retries),
             INT32_MAX,
             between(0, INT32_MAX),
-            "How often a batch is sent again. delivery.timeout.ms is the better limit.",
+            "How often a batch is retried. Prefer delivery.timeout.ms as the limit.",
         ),
         ConfigKey(
             "partitioner",
@@ -200,14 +200,14 @@ DEFINITION = ConfigDefinition(
             bool,
             False,
             None,
-            "Spread records with a key as those without one: equal keys then go anywhere.",
+            "Partition records with a key like those without one: equal keys may go anywhere.",
         ),
         ConfigKey(
             "interceptor.classes",
             list,
             None,
             None,
-            "Objects or classes that see every record and what became of it, in this order: see"
+            "Objects or classes that see every record and its outcome, in this order: see"
             " ProducerInterceptor.",
             aliases=("interceptors",),
         ),
@@ -216,15 +216,15 @@ DEFINITION = ConfigDefinition(
             bool,
             True,
             None,
-            "Let the broker create a topic that send() names and nobody has created.",
+            "Let the broker create a topic that is sent to and does not exist.",
         ),
         ConfigKey(
             "metadata.max.idle.ms",
             int,
             300_000,
             at_least(5_000),
-            "Ask no more for a topic that nothing was sent to for so long. Until then a topic that"
-            " was deleted may be created again by being asked for.",
+            "Stop requesting metadata for a topic that was unused for this long. Until then, a"
+            " metadata request may recreate a deleted topic.",
         ),
         *METRICS_KEYS,
     ),
@@ -235,12 +235,12 @@ DEFINITION = ConfigDefinition(
         RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
         RefusedKey(
             "bootstrap.topics.filter",
-            "the first request asks for no topic at all",
+            "the first metadata request names no topic",
             (None, set(), [], ()),
         ),
         RefusedKey(
             "default.api.timeout.ms",
-            "max.block.ms and delivery.timeout.ms bound the calls without a timeout",
+            "use max.block.ms and delivery.timeout.ms",
             (60_000,),
         ),
         RefusedKey("partitioner.adaptive.partitioning.enable", _PARTITIONING, (True,)),
@@ -268,7 +268,7 @@ def parse(options: Mapping[str, object]) -> Config:
     """
     config = DEFINITION.parse(options)
     if config["partitioner.ignore.keys"] and config["partitioner"] is not None:
-        reason = "a partitioner of your own decides what it does with keys"
+        reason = "your partitioner decides how keys are used"
         raise contradiction(config, "partitioner.ignore.keys", "partitioner", reason)
     return _delivery_timeout(_idempotence(_batch_max_size(config)))
 
@@ -280,10 +280,10 @@ def _batch_max_size(config: Config) -> Config:
     if not config.is_explicit("batch.max.size"):
         return config.derive({"batch.max.size": max(batch_size, min(wanted, max_request_size))})
     if wanted > max_request_size:
-        reason = "a batch has to fit into a request"
+        reason = "a batch must fit into a request"
         raise contradiction(config, "batch.max.size", "max.request.size", reason)
     if wanted < batch_size and config.is_explicit("batch.size"):
-        reason = "a batch grows beyond batch.size, not below"
+        reason = "batches grow from batch.size to batch.max.size"
         raise contradiction(config, "batch.max.size", "batch.size", reason)
     return config.derive({"batch.size": min(batch_size, wanted)})
 
@@ -296,7 +296,7 @@ def _idempotence(config: Config) -> Config:
         if config.is_explicit("enable.idempotence"):
             reason = "idempotence needs acks=all and retries above 0"
             raise contradiction(config, name, "enable.idempotence", reason)
-        log.info("Idempotence is off, because %s is %s", name, config[name])
+        log.info("Idempotence is off because %s is %s", name, config[name])
         config = config.derive({"enable.idempotence": False})
     in_flight = config["max.in.flight.requests.per.connection"]
     if config["enable.idempotence"] and in_flight > IDEMPOTENT_IN_FLIGHT_MAX:

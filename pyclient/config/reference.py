@@ -1,4 +1,4 @@
-"""The reference page of all options, written from their rows: `make docs` runs this module."""
+"""Generates the reference page of all options: `make docs` runs this module."""
 
 from collections.abc import Iterable
 
@@ -9,13 +9,13 @@ from pyclient.config.definition import ConfigDefinition, ConfigKey, RefusedKey
 _INTRODUCTION = """\
 # Configuration
 
-Every option can be spelt as in Java (`linger.ms`) or as in kafka-python (`linger_ms`), and its
-value may be text, as in a properties file. An unknown option is an error that suggests the nearest
-one; a value that is not allowed is an error that says what is.
+Options can be spelt as in Java (`linger.ms`) or as in kafka-python (`linger_ms`). Values may be
+text, as in a properties file. An unknown option raises an error that suggests the nearest name; a
+wrong value raises an error that lists the allowed ones.
 
-Defaults are Kafka 4's. Where kafka-python's differ: `linger_ms` is 5 and not 0, and
-`reconnect_backoff_max_ms` is 1000 and not 30000. More than five requests in flight need
-`enable_idempotence=False`, which kafka-python turns off by itself.
+The defaults are Kafka 4's. They differ from kafka-python's in two options: `linger_ms` is 5, not 0,
+and `reconnect_backoff_max_ms` is 1000, not 30000. More than five requests in flight need
+`enable_idempotence=False`; kafka-python turns idempotence off silently.
 """
 
 
@@ -39,7 +39,7 @@ def _section(title: str, keys: Iterable[ConfigKey], refused: Iterable[RefusedKey
     for row in refused:
         by_reason.setdefault(row.reason, []).append(f"`{row.name}`")
     if by_reason:
-        lines += ["", "Not supported, and refused by name unless the value changes nothing:", ""]
+        lines += ["", "Not supported, and refused unless the value has no effect:", ""]
         lines += [f"- {', '.join(names)}: {reason}." for reason, names in by_reason.items()]
     return "\n".join([*lines, ""])
 

@@ -1,6 +1,6 @@
-"""The options of TLS that all clients share: kafka-python's `ssl_*`, and Java's for PEM files.
+"""The TLS options of all clients: kafka-python's `ssl_*`, and Java's for PEM files.
 
-Only rows: what is made of them, and what contradicts what, is in `pyclient.net.tls`.
+Rows only; `pyclient.net.tls` applies them and checks contradictions.
 """
 
 import os
@@ -43,37 +43,38 @@ TLS_KEYS = (
         ConfigType("a string", _to_protocol),
         PLAINTEXT,
         Rule(
-            "one of PLAINTEXT, SSL: SASL is not there yet", lambda value: value in (PLAINTEXT, SSL)
+            "one of PLAINTEXT, SSL: SASL is not supported yet",
+            lambda value: value in (PLAINTEXT, SSL),
         ),
-        "What the brokers' listener speaks: SSL is TLS. The options below need SSL.",
+        "The protocol of the brokers' listener; SSL means TLS. The options below need SSL.",
     ),
     ConfigKey(
         "ssl.context",
         CONTEXT,
         None,
         None,
-        "A context that is set up already, in place of all other `ssl.` options.",
+        "A configured context, instead of all other `ssl.` options.",
     ),
     ConfigKey(
         "ssl.check.hostname",
         bool,
         True,
         None,
-        "Whether a broker's certificate must be for the host that was connected to.",
+        "Whether a broker's certificate must match the host name.",
     ),
     ConfigKey(
         "ssl.endpoint.identification.algorithm",
         str,
         "https",
         Rule("https or empty", lambda value: value in ("https", "")),
-        "Java's way to say the same: empty turns the check of the host off.",
+        "Java's name for the same: an empty value turns the host name check off.",
     ),
     ConfigKey(
         "ssl.cafile",
         PATH,
         None,
         None,
-        "The certificates of the authorities to trust, in PEM. Default: those of the system.",
+        "The CA certificates to trust, in PEM. Default: the system's.",
         aliases=("ssl.truststore.location",),
     ),
     ConfigKey(
@@ -81,15 +82,15 @@ TLS_KEYS = (
         str,
         None,
         None,
-        "The same as PEM text, in place of a file.",
+        "The CA certificates to trust, as PEM text.",
     ),
     ConfigKey(
         "ssl.certfile",
         PATH,
         None,
         None,
-        "This client's certificate, then those that lead up to its authority, in PEM; its private"
-        " key too, unless `ssl.keyfile` has it.",
+        "This client's certificate chain, in PEM; also its private key, unless `ssl.keyfile` is"
+        " given.",
         aliases=("ssl.keystore.location",),
     ),
     ConfigKey("ssl.keyfile", PATH, None, None, "The private key of `ssl.certfile`, in PEM."),
@@ -98,7 +99,7 @@ TLS_KEYS = (
         str,
         None,
         None,
-        "This client's certificate and those that lead up to its authority, as PEM text.",
+        "This client's certificate chain, as PEM text.",
     ),
     ConfigKey(
         "ssl.keystore.key",
@@ -112,7 +113,7 @@ TLS_KEYS = (
         SECRET,
         None,
         None,
-        "The password that the private key is encrypted with.",
+        "The password of the private key.",
         aliases=("ssl.key.password",),
     ),
     ConfigKey(
@@ -120,40 +121,40 @@ TLS_KEYS = (
         PATH,
         None,
         None,
-        "A list of revoked certificates, in PEM: a broker with one of them is refused.",
+        "A certificate revocation list, in PEM. A broker with a revoked certificate is rejected.",
     ),
     ConfigKey(
         "ssl.ciphers",
         str,
         None,
         None,
-        "The ciphers for TLS 1.2, in OpenSSL's notation. Those of TLS 1.3 are all good.",
+        "The ciphers for TLS 1.2, in OpenSSL's notation. It does not affect TLS 1.3.",
     ),
     ConfigKey(
         "ssl.enabled.protocols",
         list,
         ["TLSv1.2", "TLSv1.3"],
         PROTOCOLS,
-        "The versions of TLS that may be spoken.",
+        "The TLS versions to accept.",
     ),
 )
 
-_STORE_PASSWORD = "PEM files have no password of their own: ssl.password is the private key's"
+_STORE_PASSWORD = "PEM files have no store password; ssl.password is for the private key"
 
-_OTHER_STORES = "certificates and keys are in PEM; docs/security.md converts other stores"
+_OTHER_STORES = "only PEM is supported; docs/security.md shows how to convert other stores"
 
 TLS_REFUSED = (
     RefusedKey("ssl.truststore.type", _OTHER_STORES, (None, "PEM")),
     RefusedKey("ssl.keystore.type", _OTHER_STORES, (None, "PEM")),
     RefusedKey("ssl.truststore.password", _STORE_PASSWORD),
     RefusedKey("ssl.keystore.password", _STORE_PASSWORD),
-    RefusedKey("ssl.protocol", "ssl.enabled.protocols says it", (None, "TLS", "TLSv1.3")),
-    RefusedKey("ssl.cipher.suites", "ssl.ciphers says it, in OpenSSL's notation"),
-    RefusedKey("ssl.provider", "OpenSSL is the only one"),
+    RefusedKey("ssl.protocol", "use ssl.enabled.protocols", (None, "TLS", "TLSv1.3")),
+    RefusedKey("ssl.cipher.suites", "use ssl.ciphers, in OpenSSL's notation"),
+    RefusedKey("ssl.provider", "OpenSSL is the only provider"),
 )
 
 
 def tls_options_given(config: Mapping[str, Any]) -> list[str]:
-    """The options that only TLS uses and that are not at their default."""
+    """The TLS options that are not at their defaults."""
     rows = [row for row in TLS_KEYS if row.name != "security.protocol"]
     return [row.name for row in rows if config[row.name] != row.default]

@@ -62,9 +62,9 @@ def test_every_option_of_kafka_python_is_known_and_takes_its_default(
         ("kafka_client", object, "its own I/O loop"),
         ("proxy_url", "socks5://proxy", "directly"),
         ("socks5_proxy", "socks5://proxy", "directly"),
-        ("ssl_truststore_password", "secret", "PEM files have no password"),
-        ("sasl_mechanism", "PLAIN", "SASL is not there yet"),
-        ("sasl_plain_password", "secret", "SASL is not there yet"),
+        ("ssl_truststore_password", "secret", "PEM files have no store password"),
+        ("sasl_mechanism", "PLAIN", "SASL is not supported yet"),
+        ("sasl_plain_password", "secret", "SASL is not supported yet"),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name_with_the_reason(

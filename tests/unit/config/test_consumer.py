@@ -96,5 +96,5 @@ def test_a_deserializer_that_cannot_deserialize_is_refused() -> None:
 
 def test_an_instance_id_needs_a_group() -> None:
     assert parse({"group_id": "g", "group_instance_id": "a"})["group.instance.id"] == "a"
-    with pytest.raises(KafkaConfigurationError, match="an instance is one of a group"):
+    with pytest.raises(KafkaConfigurationError, match="a static member needs a group"):
         parse({"group_instance_id": "a"})

@@ -142,5 +142,5 @@ def test_a_partitioner_of_the_programs_own_does_as_it_likes_with_keys() -> None:
 
 @pytest.mark.parametrize("option", ["transactional_id", "transactional.id"])
 def test_transactions_are_refused_by_name(option: str) -> None:
-    with pytest.raises(KafkaConfigurationError, match="transactions are not there yet"):
+    with pytest.raises(KafkaConfigurationError, match="transactions are not supported yet"):
         parse({option: "t"})

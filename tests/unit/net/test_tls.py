@@ -182,8 +182,8 @@ def test_a_context_of_the_programs_own_is_used_as_it_is(certificates):
             "ssl_cafile and ssl.truststore.certificates are the same",
         ),
         ({"ssl.keystore.certificate.chain": "text"}, "it needs ssl.keystore.key"),
-        ({"ssl.truststore.type": "JKS"}, "certificates and keys are in PEM"),
-        ({"ssl.truststore.password": "secret"}, "PEM files have no password of their own"),
+        ({"ssl.truststore.type": "JKS"}, "only PEM is supported"),
+        ({"ssl.truststore.password": "secret"}, "PEM files have no store password"),
         ({"ssl_context": "context"}, "it must be an ssl.SSLContext"),
     ],
 )

@@ -36,23 +36,23 @@ OF_KAFKA_PYTHON_2 = {  # and not of 3
 }
 
 REFUSED = {
-    "bootstrap_topics_filter": ({"orders"}, "the first request asks for no topic"),
+    "bootstrap_topics_filter": ({"orders"}, "the first metadata request names no topic"),
     "client_dns_lookup": ("resolve_canonical_bootstrap_servers_only", "Kerberos"),
     "kafka_client": (object, "runs its own I/O loop"),
     "proxy_url": ("socks5://proxy", "connects to brokers directly"),
-    "sasl_kerberos_domain_name": ("example.org", "SASL is not there yet"),
-    "sasl_kerberos_name": ("kafka", "SASL is not there yet"),
-    "sasl_kerberos_service_name": ("other", "SASL is not there yet"),
-    "sasl_mechanism": ("PLAIN", "SASL is not there yet"),
-    "sasl_oauth_token_provider": (object(), "SASL is not there yet"),
-    "sasl_plain_password": ("secret", "SASL is not there yet"),
-    "sasl_plain_username": ("me", "SASL is not there yet"),
+    "sasl_kerberos_domain_name": ("example.org", "SASL is not supported yet"),
+    "sasl_kerberos_name": ("kafka", "SASL is not supported yet"),
+    "sasl_kerberos_service_name": ("other", "SASL is not supported yet"),
+    "sasl_mechanism": ("PLAIN", "SASL is not supported yet"),
+    "sasl_oauth_token_provider": (object(), "SASL is not supported yet"),
+    "sasl_plain_password": ("secret", "SASL is not supported yet"),
+    "sasl_plain_username": ("me", "SASL is not supported yet"),
     "selector": (object, "runs its own I/O loop"),
-    "sock_chunk_buffer_count": (7, "as large as what has arrived"),
-    "sock_chunk_bytes": (7, "as large as what has arrived"),
+    "sock_chunk_buffer_count": (7, "reads whatever has arrived"),
+    "sock_chunk_bytes": (7, "reads whatever has arrived"),
     "socks5_proxy": ("socks5://proxy", "connects to brokers directly"),
-    "transaction_timeout_ms": (1, "transactions are not there yet"),
-    "transactional_id": ("t", "transactions are not there yet"),
+    "transaction_timeout_ms": (1, "transactions are not supported yet"),
+    "transactional_id": ("t", "transactions are not supported yet"),
 }
 
 OF_TLS = {  # see tests/unit/net/test_tls.py and tests/integration/net
