@@ -359,6 +359,14 @@ def test_the_top_level_has_only_what_belongs_there() -> None:
     assert found - TOP_LEVEL <= ALSO_AT_THE_TOP
 
 
+def test_the_hooks_before_a_commit_run_the_lint_of_ci() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lint = makefile.partition("\nlint: setup\n")[2].partition("\n\n")[0]
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"entry: \.venv/bin/python (.+)", hooks)
+    assert entries == [line.strip().removeprefix("$(RUN) ") for line in lint.splitlines()]
+
+
 @pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
 def test_every_option_that_a_client_accepts_is_read_somewhere(client: str) -> None:
     definition = importlib.import_module(f"pyclient.config.{client}").DEFINITION
