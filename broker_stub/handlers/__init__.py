@@ -44,12 +44,19 @@ SERVED: Final[Mapping[int, ApiVersionRange]] = {
     31: ApiVersionRange(1, 3),  # DeleteAcls
     32: ApiVersionRange(1, 4),  # DescribeConfigs
     33: ApiVersionRange(0, 2),  # AlterConfigs
+    34: ApiVersionRange(1, 2),  # AlterReplicaLogDirs
     35: ApiVersionRange(1, 5),  # DescribeLogDirs
     37: ApiVersionRange(0, 3),  # CreatePartitions
     42: ApiVersionRange(0, 2),  # DeleteGroups
+    43: ApiVersionRange(0, 2),  # ElectLeaders
     44: ApiVersionRange(0, 1),  # IncrementalAlterConfigs
+    45: ApiVersionRange(0, 1),  # AlterPartitionReassignments
+    46: ApiVersionRange(0, 0),  # ListPartitionReassignments
     47: ApiVersionRange(0, 0),  # OffsetDelete
+    55: ApiVersionRange(0, 2),  # DescribeQuorum
+    57: ApiVersionRange(0, 2),  # UpdateFeatures
     60: ApiVersionRange(0, 2),  # DescribeCluster
     61: ApiVersionRange(0, 0),  # DescribeProducers
+    74: ApiVersionRange(0, 1),  # ListConfigResources
     75: ApiVersionRange(0, 0),  # DescribeTopicPartitions
 }

@@ -27,7 +27,7 @@ def once_each(topics: Sequence[AnyNamed]) -> tuple[list[AnyNamed], dict[str, Bro
     """The topics that stand in the request once; the names of the others, with their error."""
     times = Counter(topic.name for topic in topics)
     repeated: dict[str, BrokerResponseError] = {
-        name: InvalidRequestError(f"the topic {name!r} is in the request twice")
+        name: InvalidRequestError("Duplicate topic name.")
         for name, count in times.items()
         if count > 1
     }

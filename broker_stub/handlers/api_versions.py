@@ -2,8 +2,8 @@
 
 Lists the APIs of `SERVED`, less what an interceptor hides. An unknown version is answered in
 version 0 with error 35 and the list, so that the client can try again with one of ours; an
-empty list would be an error for franz-go. No features are finalized: clients read
-`transaction.version` 2 as a promise that Produce 12 and EndTxn 5 keep.
+empty list would be an error for franz-go. From version 3 on come the features of
+`metadata.features`, with the end of the metadata log as their epoch.
 
 KIP-511: name and version of the client software must look like ones, from version 3 on.
 """
@@ -15,12 +15,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from broker_stub.handlers import SERVED
+from broker_stub.metadata.features import FEATURES
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
 from pyclient.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from pyclient.protocol.registry import ApiVersionRange
 
@@ -40,7 +43,20 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
         software = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(text) for text in software):
             raise InvalidRequestError("client software name or version is malformed")
-    return ApiVersionsResponse(api_keys=_listed(node.dispatcher.served()))
+    return ApiVersionsResponse(
+        api_keys=_listed(node.dispatcher.served()),
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+            for name, levels in FEATURES.items()
+        ],
+        finalized_features_epoch=node.controller.quorum.end_offset,
+        finalized_features=[
+            FinalizedFeatureKey(
+                name=name, min_version_level=levels.finalized, max_version_level=levels.finalized
+            )
+            for name, levels in FEATURES.items()
+        ],
+    )
 
 
 def refuse(request: ApiVersionsRequest, error: BrokerResponseError) -> ApiVersionsResponse:  # noqa: ARG001

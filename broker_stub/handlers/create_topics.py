@@ -9,6 +9,7 @@ From version 5 on the topic's configuration comes back, from 7 on its id.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker_stub.config.entries import topic_entries
@@ -40,8 +41,12 @@ def handle(
     )
     once, refused = once_each(request.topics)
     for topic in once:
-        if len({one.partition_index for one in topic.assignments}) < len(topic.assignments):
-            refused[topic.name] = InvalidReplicaAssignmentError("a partition is assigned twice")
+        indexes = Counter(one.partition_index for one in topic.assignments)
+        twice = next((index for index, count in indexes.items() if count > 1), None)
+        if twice is not None:
+            refused[topic.name] = InvalidReplicaAssignmentError(
+                f"Found multiple manual partition assignments for partition {twice}"
+            )
     wanted = [topic for topic in once if topic.name not in refused]
     parked: Parked[CreateTopicsResponse] = Parked()
 

@@ -43,7 +43,7 @@ def handle(
         raise TopicDeletionDisabledError()
     results: list[DeletableTopicResult] = []
     found: dict[Uuid, DeletableTopicResult] = {}
-    twice = InvalidRequestError("the topic is in the request twice")
+    twice = InvalidRequestError("Duplicate topic name.")
     for (name, topic_id), count in _counted(request).items():
         result = _look_up(node, DeleteTopicState(name=name, topic_id=topic_id))
         if not result.error_code and result.topic_id in found:
@@ -83,15 +83,18 @@ def _counted(request: DeleteTopicsRequest) -> Counter[tuple[str | None, Uuid]]:
 
 
 def _look_up(node: Node, topic: DeleteTopicState) -> DeletableTopicResult:
-    if (topic.name is None) == (topic.topic_id == ZERO_UUID):
-        return _failed(topic, InvalidRequestError("a topic is named either by name or by id"))
+    if topic.name is None and topic.topic_id == ZERO_UUID:
+        return _failed(topic, InvalidRequestError("Neither topic name nor id were specified."))
+    if topic.name is not None and topic.topic_id != ZERO_UUID:
+        both = InvalidRequestError("You may not specify both topic name and topic id.")
+        return _failed(topic, both)
     missing: BrokerResponseError
     if topic.name is None:
         found = node.image.topic_by_id(topic.topic_id)
-        missing = UnknownTopicIdError("there is no topic of this id")
+        missing = UnknownTopicIdError("This server does not host this topic ID.")
     else:
         found = node.image.topic(topic.name)
-        missing = UnknownTopicOrPartitionError(f"there is no topic {topic.name!r}")
+        missing = UnknownTopicOrPartitionError("This server does not host this topic-partition.")
     if found is None:
         return _failed(topic, missing)
     return DeletableTopicResult(name=found.name, topic_id=found.topic_id)

@@ -20,6 +20,7 @@ from broker_stub.metadata.elections import elect_leaders
 from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
 from broker_stub.metadata.placement import spread
+from broker_stub.metadata.quorum import QuorumInfo
 from broker_stub.metadata.topics import (
     MorePartitions,
     NewTopic,
@@ -89,6 +90,11 @@ class Controller:
     def is_busy(self) -> bool:
         """Whether a change is under way: a crash now may keep it or not, but nothing else."""
         return self._busy
+
+    @property
+    def quorum(self) -> QuorumInfo:
+        """Who decides: this node, alone."""
+        return QuorumInfo(self._node_id, self._log.leader_epoch, self._log.end_offset)
 
     def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
         """Tell the cluster that this broker serves, and where; it leads what it alone has.
@@ -221,7 +227,9 @@ class Controller:
     def _plan(self, topic: NewTopic, claimed: dict[str, str]) -> PlannedTopic:
         key = collision_key(topic.name)
         if key in claimed:
-            raise InvalidTopicError(f"the topic {topic.name!r} collides with {claimed[key]!r}")
+            raise InvalidTopicError(
+                f"Topic '{topic.name}' collides with another topic of the request: {claimed[key]}"
+            )
         planned = plan_topic(
             topic,
             topic_id=self._entropy.uuid(),

@@ -1,10 +1,58 @@
-"""Leaders for partitions that have none: a pure function over the image."""
+"""Leaders for partitions: pure functions over the image."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from broker_stub.metadata.image import ClusterImage
+from pyclient.error_codes import (
+    ElectionNotNeededError,
+    EligibleLeadersNotAvailableError,
+    InvalidRequestError,
+    PreferredLeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+)
 from pyclient.protocol.messages.metadata_records import PartitionChangeRecord
 from pyclient.protocol.schema import Message
+
+PREFERRED, UNCLEAN = 0, 1
+_NO_LEADER: Final = -1
+
+
+def check_election_type(election_type: int) -> None:
+    """Refuse an election that is neither preferred nor unclean.
+
+    Raises:
+        InvalidRequestError: there is no such type.
+    """
+    if election_type not in (PREFERRED, UNCLEAN):
+        raise InvalidRequestError(f"Unknown election type {election_type}")
+
+
+def check_election(
+    topic_name: str, partition_index: int, election_type: int, image: ClusterImage
+) -> None:
+    """Tell why a partition gets no other leader: with one broker it always has the one it can have.
+
+    Raises:
+        UnknownTopicOrPartitionError: there is no such partition.
+        ElectionNotNeededError: it has the leader that is asked for.
+        PreferredLeaderNotAvailableError, EligibleLeadersNotAvailableError: there is nobody else.
+    """
+    topic = image.topic(topic_name)
+    if topic is None:
+        raise UnknownTopicOrPartitionError(f"No such topic as {topic_name}")
+    partition = topic.partitions.get(partition_index)
+    if partition is None:
+        raise UnknownTopicOrPartitionError(f"No such partition as {topic_name}-{partition_index}")
+    is_preferred = election_type == PREFERRED
+    if partition.leader == partition.replicas[0] or (
+        not is_preferred and partition.leader != _NO_LEADER
+    ):
+        raise ElectionNotNeededError("Leader election not needed for topic partition.")
+    if is_preferred:
+        raise PreferredLeaderNotAvailableError("The preferred leader was not available.")
+    raise EligibleLeadersNotAvailableError("Eligible topic partition leaders are not available.")
 
 
 def elect_leaders(image: ClusterImage, node_id: int) -> list[Message]:

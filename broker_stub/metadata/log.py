@@ -55,7 +55,7 @@ class MetadataLog:
         self._clock = clock
         self._log = manager.create(CLUSTER_METADATA, 0, topic_id=_TOPIC_ID, config=_CONFIG)
         self._log.update_config(_CONFIG)
-        self._leader_epoch = max(_LEADER_EPOCH, self._log.leader_epochs.latest_epoch)
+        self.leader_epoch = max(_LEADER_EPOCH, self._log.leader_epochs.latest_epoch)
         self.voters = frozenset[int]()
         """The controllers of Apache Kafka, once the log is replayed; our own log names none."""
 
@@ -80,7 +80,7 @@ class MetadataLog:
         now_ms = self._clock.now_ms()
         batch = build_batch([(None, encode_frame(record)) for record in records], now_ms)
         info = self._log.append(
-            batch, leader_epoch=self._leader_epoch, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
+            batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
         )
         self._log.advance_high_watermark(self._log.log_end_offset)
         return [

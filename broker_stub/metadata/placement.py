@@ -32,7 +32,9 @@ def place(
     """
     if not 0 < replication_factor <= len(brokers):
         raise InvalidReplicationFactorError(
-            f"replication factor {replication_factor} with {len(brokers)} broker(s) available"
+            f"Unable to replicate the partition {replication_factor} time(s): The target "
+            f"replication factor of {replication_factor} cannot be reached because only "
+            f"{len(brokers)} broker(s) are registered."
         )
     return [
         _replicas(brokers, start + index, replication_factor, shift=index // len(brokers))

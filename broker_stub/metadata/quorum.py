@@ -1,19 +1,27 @@
-"""Who the controllers are, as the metadata log of Apache Kafka tells it. Pure functions.
+"""The quorum of controllers: our own, of one; and who they are in a log of Apache Kafka.
 
-What they need is imported when there is such a log: our own names no controllers.
+What the latter needs is imported when there is such a log: our own names no controllers.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyclient.errors import KafkaStorageError
 from pyclient.records.batch import RecordBatch
 
 QUORUM_STATE: Final = "quorum-state"
 _VERSION: Final = struct.Struct(">h")
+
+
+class QuorumInfo(NamedTuple):
+    """A quorum of one: its only voter leads it and has all of its log."""
+
+    leader_id: int
+    leader_epoch: int
+    end_offset: int
 
 
 def voters_in(batch: RecordBatch) -> frozenset[int] | None:

@@ -15,6 +15,7 @@ from broker_stub.metadata.placement import place
 from pyclient.error_codes import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
     InvalidRequestError,
     InvalidTopicError,
     PolicyViolationError,
@@ -103,14 +104,18 @@ def check_name(name: str) -> None:
             letters, digits, dots, underscores and dashes.
     """
     if not name:
-        raise InvalidTopicError("the topic name is empty")
+        raise InvalidTopicError("Topic name is invalid: the empty string is not allowed")
     if name in (".", ".."):
-        raise InvalidTopicError(f"the topic name can't be {name!r}")
+        raise InvalidTopicError(f"Topic name is invalid: '{name}' is not allowed")
     if len(name) > _NAME_LENGTH_MAX:
-        raise InvalidTopicError(f"the topic name is longer than {_NAME_LENGTH_MAX}: {name!r}")
+        raise InvalidTopicError(
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
+            f"{_NAME_LENGTH_MAX}"
+        )
     if not _LEGAL.issuperset(name):
         raise InvalidTopicError(
-            f"the topic name {name!r} holds other characters than a-z, A-Z, 0-9, '.', '_' and '-'"
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
         )
 
 
@@ -126,15 +131,16 @@ def plan_topic(
     """
     check_name(topic.name)
     if topic.name == CLUSTER_METADATA:
-        raise InvalidRequestError(f"{topic.name!r} is the broker's own: it can't be created")
+        raise InvalidRequestError(f"Creation of internal topic {topic.name} is prohibited.")
     if image.topic(topic.name) is not None:
-        raise TopicExistsError(f"the topic {topic.name!r} exists already")
+        raise TopicExistsError(f"Topic '{topic.name}' already exists.")
     _check_collision(topic.name, image)
+    configs = config.check_topic(topic.configs)
     if topic.assignments:
         replicas = _assigned(topic, image)
     else:
         replicas = _placed(topic, image, config, start)
-    return PlannedTopic(topic.name, topic_id, replicas, config.check_topic(topic.configs))
+    return PlannedTopic(topic.name, topic_id, replicas, configs)
 
 
 def plan_partitions(
@@ -148,14 +154,17 @@ def plan_partitions(
     """
     topic = image.topic(wanted.topic)
     if topic is None:
-        raise UnknownTopicOrPartitionError(f"there is no topic {wanted.topic!r}")
+        raise UnknownTopicOrPartitionError()
     if topic.is_internal:
         # Which of its partitions is whose follows from their number.
         raise InvalidTopicError(f"{topic.name!r} is the broker's own: it can't grow")
     count = len(topic.partitions)
-    if wanted.total <= count:
+    if wanted.total == count:
+        raise InvalidPartitionsError(f"Topic already has {count} partition(s).")
+    if wanted.total < count:
         raise InvalidPartitionsError(
-            f"the topic {topic.name!r} has {count} partition(s): {wanted.total} would be no more"
+            f"The topic {topic.name} currently has {count} partition(s); {wanted.total} would not "
+            "be an increase."
         )
     new = wanted.total - count
     check_new_partitions(new)
@@ -164,39 +173,53 @@ def plan_partitions(
         return place(sorted(image.brokers), new, factor, start)
     if len(wanted.assignments) != new:
         raise InvalidReplicaAssignmentError(
-            f"{new} partition(s) more, but {len(wanted.assignments)} assignment(s)"
+            f"Attempted to add {new} additional partition(s), but only {len(wanted.assignments)} "
+            "assignment(s) were specified."
         )
-    return _check_replicas(wanted.assignments, factor, image)
+    _check_assignments(wanted.assignments, factor, image)
+    return [tuple(replicas) for replicas in wanted.assignments]
 
 
 def _check_collision(name: str, image: ClusterImage) -> None:
     other = image.colliding_topic(name)
     if other is not None:
-        raise InvalidTopicError(f"the topic {name!r} collides with {other!r}")
+        raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def _placed(
     topic: NewTopic, image: ClusterImage, config: BrokerConfig, start: int
 ) -> list[tuple[int, ...]]:
+    factor = topic.replication_factor
+    if factor == _DEFAULT:
+        factor = config["default.replication.factor"]
+    if factor < 1:
+        raise InvalidReplicationFactorError(
+            "Replication factor must be larger than 0, or -1 to use the default value."
+        )
     partitions = topic.partitions
     if partitions == _DEFAULT:
         partitions = config["num.partitions"]
     if partitions < 1:
-        raise InvalidPartitionsError(f"a topic can't have {partitions} partitions")
+        raise InvalidPartitionsError(
+            "Number of partitions was set to an invalid non-positive value."
+        )
     check_new_partitions(partitions)
-    factor = topic.replication_factor
-    if factor == _DEFAULT:
-        factor = config["default.replication.factor"]
     return place(sorted(image.brokers), partitions, factor, start)
 
 
 def _assigned(topic: NewTopic, image: ClusterImage) -> list[tuple[int, ...]]:
-    if topic.partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
-        raise InvalidRequestError("give either counts or assignments, and -1 for the others")
-    if sorted(topic.assignments) != list(range(len(topic.assignments))):
-        raise InvalidReplicaAssignmentError("the assigned partitions must be 0, 1, 2, ...")
-    replicas = [topic.assignments[index] for index in range(len(topic.assignments))]
-    return _check_replicas(replicas, len(replicas[0]), image)
+    given = "A manual partition assignment was specified, but"
+    if topic.replication_factor != _DEFAULT:
+        raise InvalidRequestError(f"{given} replication factor was not set to -1.")
+    if topic.partitions != _DEFAULT:
+        raise InvalidRequestError(f"{given} numPartitions was not set to -1.")
+    assigned = list(topic.assignments.values())
+    _check_assignments(assigned, len(assigned[0]), image)
+    if sorted(topic.assignments) != list(range(len(assigned))):
+        raise InvalidReplicaAssignmentError(
+            "partitions should be a consecutive 0-based integer sequence"
+        )
+    return [tuple(topic.assignments[index]) for index in range(len(assigned))]
 
 
 def check_new_partitions(count: int) -> None:
@@ -206,21 +229,36 @@ def check_new_partitions(count: int) -> None:
         PolicyViolationError: there are too many partitions to make.
     """
     if count > NEW_PARTITIONS_MAX:
-        raise PolicyViolationError(
-            f"{count} new partitions in one request: at most {NEW_PARTITIONS_MAX} can be made"
-        )
+        raise PolicyViolationError("Excessively large number of partitions per request.")
 
 
-def _check_replicas(
+def check_replicas(replicas: Sequence[int], image: ClusterImage) -> None:
+    """Refuse replicas of a partition that can't be had.
+
+    Raises:
+        InvalidReplicaAssignmentError: there are none, one is named twice, or is no broker's.
+    """
+    given = "The manual partition assignment includes"
+    if not replicas:
+        raise InvalidReplicaAssignmentError(f"{given} an empty replica list.")
+    ordered = sorted(replicas)
+    for broker, next_one in zip(ordered, [*ordered[1:], None], strict=True):
+        if broker not in image.brokers:
+            raise InvalidReplicaAssignmentError(
+                f"{given} broker {broker}, but no such broker is registered."
+            )
+        if broker == next_one:
+            raise InvalidReplicaAssignmentError(f"{given} the broker {broker} more than once.")
+
+
+def _check_assignments(
     assignments: Sequence[Sequence[int]], factor: int, image: ClusterImage
-) -> list[tuple[int, ...]]:
-    """The replicas of partitions as somebody chose them, if they can be had."""
-    for brokers in assignments:
-        if not brokers or len(set(brokers)) < len(brokers):
-            raise InvalidReplicaAssignmentError(f"no replica, or one twice: {list(brokers)}")
-        strangers = set(brokers) - set(image.brokers)
-        if strangers:
-            raise InvalidReplicaAssignmentError(f"there is no broker {min(strangers)}")
-        if len(brokers) != factor:
-            raise InvalidReplicaAssignmentError("all partitions need the same number of replicas")
-    return [tuple(brokers) for brokers in assignments]
+) -> None:
+    for replicas in assignments:
+        check_replicas(replicas, image)
+        if len(replicas) != factor:
+            raise InvalidReplicaAssignmentError(
+                "The manual partition assignment includes a partition with "
+                f"{len(replicas)} replica(s), but this is not consistent with previous "
+                f"partitions, which have {factor} replica(s)."
+            )

@@ -20,9 +20,14 @@ def test_produce_is_advertised_from_version_0_on(harness):
     assert (produce.min_version, produce.max_version) == (0, 13)
 
 
-def test_no_feature_is_promised(harness):
+def test_the_metadata_version_is_the_only_feature(harness):
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
-    assert harness.ask(request, 4).finalized_features == []
+    response = harness.ask(request, 4)
+    assert [(one.name, one.max_version_level) for one in response.finalized_features] == [
+        ("metadata.version", 30)
+    ]
+    assert [one.name for one in response.supported_features] == ["metadata.version"]
+    assert response.finalized_features_epoch >= 0
 
 
 @pytest.mark.parametrize(
