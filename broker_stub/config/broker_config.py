@@ -14,13 +14,19 @@ from broker_stub import diagnostics
 from broker_stub.config.keys import (
     BROKER_DEFINITION,
     COARSER_UNITS,
+    MIN_INSYNC_REPLICAS,
     TOPIC_DEFINITION,
     TOPIC_SYNONYMS,
 )
+from broker_stub.config.objections import objection
 from broker_stub.config.tls_keys import TLS_NAMES
 from broker_stub.log.log_config import LogConfig
 from pyclient.config.definition import Config, ConfigDefinition, dotted
-from pyclient.error_codes import InvalidConfigurationError, InvalidRequestError
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidConfigurationError,
+    InvalidRequestError,
+)
 from pyclient.errors import KafkaConfigurationError
 
 _PER_LISTENER: Final = "listener.name."
@@ -48,7 +54,7 @@ class BrokerConfig:
         self._config: Config = BROKER_DEFINITION.parse(_effective(for_all))
         self._ignored: set[tuple[str, str]] = set()
         self.dynamic_broker: Mapping[str, str] = {}
-        self.dynamic_default: Mapping[str, str] = {}
+        self.dynamic_default: Mapping[str, str] = self._cluster_minimum()
         self._topic_defaults = self._static_topic_defaults()
 
     def __getitem__(self, name: str) -> Any:
@@ -73,9 +79,10 @@ class BrokerConfig:
 
     def set_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> None:
         """Go by what was set while the broker runs, for it or for all brokers."""
-        self.dynamic_broker, self.dynamic_default = dict(broker), dict(default)
+        self.dynamic_broker = dict(broker)
+        self.dynamic_default = {**self._cluster_minimum(), **default}
         self._topic_defaults = self._static_topic_defaults()
-        texts = {**default, **broker}
+        texts = {**self.dynamic_default, **broker}
         for topic_name, server_name in TOPIC_SYNONYMS.items():
             if server_name in texts:
                 given = self._converted(TOPIC_DEFINITION, {topic_name: texts[server_name]})
@@ -108,13 +115,14 @@ class BrokerConfig:
             InvalidConfigurationError: an option is unknown, null, has a wrong value, or
                 contradicts another.
         """
-        checked = _checked(TOPIC_DEFINITION, configs)
+        checked = _checked(TOPIC_DEFINITION, configs, InvalidConfigurationError)
         if not checked.keys().isdisjoint(_COMPACTION_LAGS):
             values = self.topic_values({**(beside or {}), **checked})
             least, most = (values[name] for name in _COMPACTION_LAGS)
             if least > most:
                 raise InvalidConfigurationError(
-                    f"{_COMPACTION_LAGS[0]} ({least}) is above {_COMPACTION_LAGS[1]} ({most})"
+                    f"conflict topic config setting {_COMPACTION_LAGS[0]} ({least}) > "
+                    f"{_COMPACTION_LAGS[1]} ({most})"
                 )
         return checked
 
@@ -122,13 +130,16 @@ class BrokerConfig:
         """What somebody wants to set for the running broker, if it is allowed.
 
         Raises:
-            InvalidRequestError: an option can't be changed while the broker runs.
-            InvalidConfigurationError: an option is unknown or has a wrong value.
+            InvalidRequestError: an option can't be changed while the broker runs, or has a wrong
+                value.
+            InvalidConfigurationError: an option is unknown.
         """
-        checked = _checked(BROKER_DEFINITION, configs)
+        checked = _checked(BROKER_DEFINITION, configs, InvalidRequestError)
         fixed = sorted(checked.keys() - DYNAMIC_NAMES)
         if fixed:
-            raise InvalidRequestError(f"can't be changed while the broker runs: {', '.join(fixed)}")
+            raise InvalidRequestError(
+                f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+            )
         return checked
 
     def _converted(self, definition: ConfigDefinition, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -150,6 +161,10 @@ class BrokerConfig:
                 self._ignored.add((name, text))
                 diagnostics.warn("%s=%s has no effect: %s", name, text, reason)
         return values
+
+    def _cluster_minimum(self) -> dict[str, str]:
+        """Since 4.1, Apache Kafka sets this option for the whole cluster when it is made."""
+        return {MIN_INSYNC_REPLICAS.name: str(self._config[MIN_INSYNC_REPLICAS.name])}
 
     def _static_topic_defaults(self) -> dict[str, Any]:
         return {name: self.static_topic_default(name) for name in TOPIC_SYNONYMS}
@@ -201,23 +216,26 @@ def _effective(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if name not in idle}
 
 
-def _checked(definition: ConfigDefinition, configs: Mapping[str, str | None]) -> dict[str, str]:
+def _checked(
+    definition: ConfigDefinition,
+    configs: Mapping[str, str | None],
+    wrong_value: type[BrokerResponseError],
+) -> dict[str, str]:
     checked: dict[str, str] = {}
     for name, text in configs.items():
         row = definition.keys.get(name)
         if row is None:
             near = definition.nearest(name)
             raise InvalidConfigurationError(
-                f"unknown {definition.owner} config name: {name}"
+                f"Unknown {definition.owner} config name: {name}"
                 + (f"; did you mean {near}?" if near else "")
             )
         if text is None:
-            raise InvalidConfigurationError(f"null value for {definition.owner} config: {name}")
-        try:
-            row.convert(text)
-        except ValueError as error:
             raise InvalidConfigurationError(
-                f"invalid value {text!r} for {definition.owner} config {name}: {error}"
-            ) from None
+                f"Null value not supported for {definition.owner} configs: {name}"
+            )
+        reason = objection(row, text)
+        if reason is not None:
+            raise wrong_value(reason)
         checked[name] = text
     return checked

@@ -65,7 +65,7 @@ def alter(
         resource = (one.resource_type, one.resource_name)
         try:
             if times[resource] > 1:
-                raise InvalidRequestError("a resource is in the request twice")
+                raise InvalidRequestError("Each resource must appear at most once.")
             changes[index] = ConfigChange(*resource, wanted(one))
         except BrokerResponseError as error:
             refused[index] = error

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def handle(node: Node, request: DescribeAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
     """Tell that there is no authorizer."""
-    raise SecurityDisabledError("this broker has no authorizer")
+    raise SecurityDisabledError("No Authorizer is configured on the broker")
 
 
 def refuse(

@@ -33,9 +33,12 @@ def handle(
 ) -> DescribeClusterResponse:
     """Describe the cluster."""
     if request.endpoint_type == _CONTROLLERS:
-        raise MismatchedEndpointTypeError("this is a broker, not a controller")
+        raise MismatchedEndpointTypeError(
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER"
+        )
     if request.endpoint_type != _BROKERS:
-        raise UnsupportedEndpointTypeError(f"endpoints of type {request.endpoint_type} are none")
+        raise UnsupportedEndpointTypeError(f"Unsupported endpoint type {request.endpoint_type}")
     asks_for_operations = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,

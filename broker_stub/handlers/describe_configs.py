@@ -20,7 +20,7 @@ from broker_stub.handlers._errors import message_of
 from broker_stub.metadata.config_changes import check_resource
 from broker_stub.metadata.image import TOPIC_RESOURCE
 from broker_stub.request import RequestContext
-from pyclient.error_codes import BrokerResponseError
+from pyclient.error_codes import BrokerResponseError, UnknownTopicOrPartitionError
 from pyclient.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -48,7 +48,6 @@ def handle(
             return _failed(resource, error)
         wanted = resource.configuration_keys
         return DescribeConfigsResult(
-            error_message=None,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
             configs=[
@@ -69,7 +68,7 @@ def refuse(request: DescribeConfigsRequest, error: BrokerResponseError) -> Descr
 
 def _entries(node: Node, resource: DescribeConfigsResource) -> list[ConfigEntry]:
     name = resource.resource_name
-    check_resource(resource.resource_type, name, node.image, node.node_id)
+    check_resource(resource.resource_type, name, node.image, node.node_id, altering=False)
     if resource.resource_type == TOPIC_RESOURCE:
         return topic_entries(node.config, node.image.topic_config(name))
     return broker_entries(node.config) if name else default_broker_entries(node.config)
@@ -93,9 +92,11 @@ def _shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfi
 
 
 def _failed(resource: DescribeConfigsResource, error: BrokerResponseError) -> DescribeConfigsResult:
+    is_unknown = isinstance(error, UnknownTopicOrPartitionError)
     return DescribeConfigsResult(
         error_code=error.code,
-        error_message=message_of(error),
+        # Without a text, as in Apache Kafka: clients have their own for this code.
+        error_message="" if is_unknown else message_of(error),
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )

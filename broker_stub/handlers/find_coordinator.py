@@ -106,7 +106,6 @@ def _coordinator(node: Node, key: str, listener: str, topic: TopicImage) -> Coor
                 node_id=leader,
                 host=endpoint.host,
                 port=endpoint.port,
-                error_message=None,
             )
     return _failed(key, CoordinatorNotAvailableError())
 

@@ -46,7 +46,7 @@ def handle(
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
-            UpdatableFeatureResult(feature=one.feature, error_message=None)
+            UpdatableFeatureResult(feature=one.feature, error_message="NONE")
             for one in request.feature_updates
         ],
     )

@@ -19,8 +19,9 @@ INT64_MAX: Final = 2**63 - 1
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 _POLICIES = Rule(
-    f"{DELETE}, {COMPACT}, both or neither, each once",
-    lambda policies: sorted(policies) in ([], [COMPACT], [DELETE], [COMPACT, DELETE]),
+    f"{DELETE}, {COMPACT}, both or neither",
+    lambda policies: {COMPACT, DELETE}.issuperset(policies),
+    choices=(COMPACT, DELETE),
 )
 
 TOPIC_KEYS: Final = (

@@ -7,12 +7,12 @@ replaces everything, and the one that takes operations) end in the same checks. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.config.entries import broker_entries, topic_entries
-from broker_stub.config.keys import BROKER_DEFINITION, TOPIC_DEFINITION
+from broker_stub.config.keys import BROKER_DEFINITION, MIN_INSYNC_REPLICAS, TOPIC_DEFINITION
 from broker_stub.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, ClusterImage
 from broker_stub.metadata.topics import check_name
 from pyclient.error_codes import (
@@ -24,7 +24,10 @@ from pyclient.protocol.messages.metadata_records import ConfigRecord
 from pyclient.protocol.schema import Message
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-_OPERATIONS: Final = {SET: "set", DELETE: "delete", APPEND: "append to", SUBTRACT: "subtract from"}
+_OPERATIONS: Final = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
+
+# Those of broker loggers, client metrics and groups: see SKIPPED.md.
+UNSERVED_RESOURCES: Final = frozenset({8, 16, 32})
 
 Configs = Mapping[str, str]
 
@@ -55,7 +58,7 @@ class ConfigView(NamedTuple):
 
 
 def check_resource(
-    resource_type: int, resource_name: str, image: ClusterImage, node_id: int
+    resource_type: int, resource_name: str, image: ClusterImage, node_id: int, *, altering: bool
 ) -> None:
     """Refuse what has no configuration here.
 
@@ -66,12 +69,28 @@ def check_resource(
     if resource_type == TOPIC_RESOURCE:
         check_name(resource_name)
         if image.topic(resource_name) is None:
-            raise UnknownTopicOrPartitionError(f"there is no topic {resource_name!r}")
+            raise UnknownTopicOrPartitionError(f"The topic '{resource_name}' does not exist.")
     elif resource_type == BROKER_RESOURCE:
-        if resource_name not in ("", str(node_id)):
-            raise InvalidRequestError(f"this is broker {node_id}, not {resource_name!r}")
-    else:
+        _check_broker(resource_name, node_id, altering=altering)
+    elif resource_type in UNSERVED_RESOURCES:
         raise InvalidRequestError(f"resources of type {resource_type} have no configuration here")
+    else:
+        raise InvalidRequestError(f"Unknown resource type {resource_type}")
+
+
+def _check_broker(name: str, node_id: int, *, altering: bool) -> None:
+    if not name:
+        return
+    try:
+        broker_id = int(name)
+    except ValueError:
+        noun = "Node" if altering else "Broker"
+        raise InvalidRequestError(f"{noun} id must be an integer, but it is: {name}") from None
+    if broker_id != node_id:
+        expected = f"{node_id}" if altering else f"{node_id} or empty string"
+        raise InvalidRequestError(
+            f"Unexpected broker id, expected {expected}, but received {broker_id}"
+        )
 
 
 def plan_change(
@@ -88,9 +107,11 @@ def plan_change(
     """
     resource_type, resource_name, _ = change
     if resource_type == TOPIC_RESOURCE and not resource_name:
-        raise InvalidRequestError("the defaults of topics are changed by the broker's options")
-    check_resource(resource_type, resource_name, image, node_id)
+        raise InvalidRequestError("Default topic resources are not allowed.")
+    check_resource(resource_type, resource_name, image, node_id, altering=True)
     current = image.config(resource_type, resource_name)
+    if resource_type == BROKER_RESOURCE and not resource_name:
+        current = config.dynamic_default
     wanted = change.wanted(_view(resource_type, current, config))
     changed = {name: text for name, text in wanted.items() if current.get(name) != text}
     if resource_type == TOPIC_RESOURCE:
@@ -98,12 +119,27 @@ def plan_change(
     else:
         config.check_dynamic(changed)
     gone = dict.fromkeys(name for name in current if name not in wanted)
+    if resource_type == BROKER_RESOURCE:
+        _check_minimum(resource_name, changed, gone)
     return [
         ConfigRecord(
             resource_type=resource_type, resource_name=resource_name, name=name, value=value
         )
         for name, value in {**changed, **gone}.items()
     ]
+
+
+def _check_minimum(resource_name: str, changed: Collection[str], gone: Collection[str]) -> None:
+    """Leave `min.insync.replicas` a matter of the whole cluster, as since Apache Kafka 4.1."""
+    name = MIN_INSYNC_REPLICAS.name
+    if resource_name and (name in changed or name in gone):
+        raise InvalidConfigurationError(
+            f"Broker-level {name} cannot be altered while ELR is enabled."
+        )
+    if name in gone:
+        raise InvalidConfigurationError(
+            f"Cluster-level {name} cannot be removed while ELR is enabled."
+        )
 
 
 def replace_with(configs: Sequence[tuple[str, str | None]]) -> Callable[[ConfigView], Configs]:
@@ -151,8 +187,10 @@ def _operated(operation: ConfigOperation, view: ConfigView) -> str:
     if operation.operation == SET:
         return text
     if operation.name not in view.lists:
-        doing = _OPERATIONS[operation.operation]
-        raise InvalidConfigurationError(f"can't {doing} {operation.name}: it is not a list")
+        raise InvalidConfigurationError(
+            f"Can't {_OPERATIONS[operation.operation]} to key {operation.name} because its type is "
+            "not LIST."
+        )
     items = _items(view.in_force.get(operation.name) or "")
     named = _items(text)
     if operation.operation == APPEND:
@@ -170,9 +208,9 @@ def _by_name(configs: Sequence[tuple[str, str | None]]) -> Configs:
     found: dict[str, str] = {}
     for name, text in configs:
         if name in found:
-            raise InvalidRequestError(f"{name} is in the request twice")
+            raise InvalidRequestError("Error due to duplicate config keys")
         if text is None:
-            raise InvalidRequestError(f"null value for {name}")
+            raise InvalidRequestError(f"Null value not supported for : {name}")
         found[name] = text
     return found
 

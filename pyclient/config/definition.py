@@ -20,10 +20,13 @@ class ConfigType(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Which values of the type are allowed."""
+    """Which values of the type are allowed; with its bounds or choices if it has any."""
 
     text: str
     accepts: Callable[[Any], bool]
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[object, ...] = ()
 
 
 class Secret:
@@ -243,18 +246,21 @@ def config_type(declared: "type | ConfigType") -> ConfigType:
 
 
 def at_least(low: float) -> Rule:
-    return Rule(f"at least {low}", lambda value: bool(value >= low))
+    return Rule(f"at least {low}", lambda value: bool(value >= low), least=low)
 
 
 def between(low: float, high: float) -> Rule:
     """From `low` to `high`, both included."""
-    return Rule(f"from {low} to {high}", lambda value: bool(low <= value <= high))
+    return Rule(
+        f"from {low} to {high}", lambda value: bool(low <= value <= high), least=low, most=high
+    )
 
 
 def one_of(*choices: object) -> Rule:
     texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in choices]
     text = f"one of {', '.join(texts)}" if len(texts) > 1 else f"here only {texts[0]}"
-    return Rule(text, lambda value: value in choices)
+    # A single choice is all that this library can do, not all that there is.
+    return Rule(text, lambda value: value in choices, choices=choices if len(choices) > 1 else ())
 
 
 def not_empty() -> Rule:

@@ -32,7 +32,7 @@ def test_describe_acls_tells_that_security_is_disabled(harness, version):
     )
     response = harness.ask(request, version)
     assert (response.error_code, response.resources) == (DISABLED, [])
-    assert "authorizer" in response.error_message
+    assert "Authorizer" in response.error_message
 
 
 @pytest.mark.parametrize("version", range(1, 4))

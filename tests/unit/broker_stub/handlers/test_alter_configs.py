@@ -278,13 +278,31 @@ def test_existing_partitions_take_changed_defaults_over(harness):
 def test_what_is_set_for_one_broker_goes_over_what_is_set_for_all(harness):
     change(harness, ("log.flush.interval.ms", SET, "1"), kind=BROKER, name="")
     assert described(harness)["flush.ms"] == ("1", DYNAMIC_DEFAULT)
-    assert described(harness, BROKER, "") == {"log.flush.interval.ms": ("1", DYNAMIC_DEFAULT)}
+    assert described(harness, BROKER, "") == {
+        "log.flush.interval.ms": ("1", DYNAMIC_DEFAULT),
+        "min.insync.replicas": ("1", DYNAMIC_DEFAULT),
+    }
     change(harness, ("log.flush.interval.ms", SET, "2"), kind=BROKER, name="1")
     assert described(harness)["flush.ms"] == ("2", DYNAMIC_BROKER)
     harness.restart()
     assert described(harness)["flush.ms"] == ("2", DYNAMIC_BROKER)
     change(harness, ("log.flush.interval.ms", DELETE, None), kind=BROKER, name="1")
     assert described(harness)["flush.ms"] == ("1", DYNAMIC_DEFAULT)
+
+
+@pytest.mark.parametrize("operation", [SET, DELETE])
+def test_min_insync_replicas_is_set_for_the_whole_cluster_or_a_topic(harness, operation):
+    """As since Apache Kafka 4.1: it was set for all brokers when the cluster was made."""
+    option = "min.insync.replicas"
+    changed = change(harness, (option, operation, "2"), kind=BROKER, name="")
+    assert described(harness)[option] == ("1" if operation == DELETE else "2", DYNAMIC_DEFAULT)
+    if operation == DELETE:
+        assert changed.error_code == InvalidConfigurationError.code
+        assert "cannot be removed" in changed.error_message
+    else:
+        refused = change(harness, (option, SET, "3"), kind=BROKER, name="1")
+        assert refused.error_code == InvalidConfigurationError.code
+        assert "cannot be altered" in refused.error_message
 
 
 def test_the_running_brokers_other_options_are_fixed(harness):

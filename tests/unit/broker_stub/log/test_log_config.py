@@ -41,7 +41,6 @@ def test_text_of_a_properties_file_becomes_typed_values():
     ("name", "value"),
     [
         ("cleanup.policy", "shred"),
-        ("cleanup.policy", "delete,delete"),
         ("segment.bytes", "3"),
         ("retention.ms", "-2"),
         ("message.timestamp.type", "Now"),
