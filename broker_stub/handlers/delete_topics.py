@@ -45,14 +45,14 @@ def handle(
     found: dict[Uuid, DeletableTopicResult] = {}
     twice = InvalidRequestError("Duplicate topic name.")
     for (name, topic_id), count in _counted(request).items():
-        result = _look_up(node, DeleteTopicState(name=name, topic_id=topic_id))
-        if not result.error_code and result.topic_id in found:
-            _fail(found[result.topic_id], twice)
-            continue
-        if not result.error_code:
-            found[result.topic_id] = result
-        if count > 1:
-            _fail(result, twice)
+        topic = DeleteTopicState(name=name, topic_id=topic_id)
+        looked_up = _look_up(node, topic)
+        result = _failed(topic, twice) if count > 1 else looked_up
+        if not looked_up.error_code:
+            if looked_up.topic_id in found:  # by its name and by its id
+                _fail(found[looked_up.topic_id], twice)
+                continue
+            found[looked_up.topic_id] = result
         results.append(result)
     doomed = [result for result in found.values() if not result.error_code]
     parked: Parked[DeleteTopicsResponse] = Parked()

@@ -7,7 +7,7 @@ that asks for anything but this one partition is UNKNOWN_TOPIC_OR_PARTITION thro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker_stub.handlers._errors import message_of
 from broker_stub.metadata.log import CLUSTER_METADATA
@@ -25,11 +25,13 @@ from pyclient.protocol.messages.describe_quorum import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
+_NODES_FROM: Final = 2
+
 
 def handle(
     node: Node,
     request: DescribeQuorumRequest,
-    context: RequestContext,  # noqa: ARG001
+    context: RequestContext,
 ) -> DescribeQuorumResponse:
     """Describe the quorum."""
     asked = [
@@ -55,7 +57,11 @@ def handle(
     )
     return DescribeQuorumResponse(
         topics=[TopicResult(topic_name=CLUSTER_METADATA, partitions=[partition])],
-        nodes=[describe_quorum.Node(node_id=quorum.leader_id)],
+        nodes=(
+            [describe_quorum.Node(node_id=quorum.leader_id)]
+            if context.api_version >= _NODES_FROM
+            else []
+        ),
     )
 
 
