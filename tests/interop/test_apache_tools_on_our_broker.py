@@ -15,6 +15,7 @@ from pyclient.admin import NewTopic
 from tests.interop.apache_kafka import run_tool
 
 TOPIC = "tools.two"
+FOLDER = r'(?<=\[")/[^"]+'
 
 _TOOLS = "org.apache.kafka.tools."
 
@@ -88,5 +89,5 @@ def test_reassigning_partitions(servers, tmp_path: Path):
     tool = "reassign.ReassignPartitionsCommand"
     for arguments in (["--execute", *file], ["--verify", *file], ["--list"], ["--cancel", *file]):
         ours, theirs = both(servers, tool, *arguments)
-        assert ours == theirs, arguments
+        assert re.sub(FOLDER, "DIR", ours) == re.sub(FOLDER, "DIR", theirs), arguments
         assert ours
