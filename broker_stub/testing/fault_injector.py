@@ -7,7 +7,8 @@ answered. Serving thread only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from broker_stub.dispatch import Intervention, refusal
 from broker_stub.request import RequestContext
@@ -37,6 +38,11 @@ class _Hit(NamedTuple):
 
     fault: Fault
     parts: list[Part]
+    group: str | None  # one of several groups in the request
+
+
+_Claim: TypeAlias = Target | str | None
+"""What a fault has taken: a topic's or a group's part of a request, or all of it."""
 
 
 class FaultInjector:
@@ -63,14 +69,17 @@ class FaultInjector:
             return None
         context.memo = hits
         left = request
-        for fault, _ in hits:
+        for fault, _, group in hits:
             effect = fault.effect
             if isinstance(effect, Drop) and not effect.after:
                 return _CLOSE
             if isinstance(effect, Fail) and not effect.after:
-                if fault.target is None:
+                if fault.target is not None:
+                    left = self._parts(fault).without(left, fault.target)
+                elif group is not None:
+                    left = _group_parts().without(left, group)
+                else:
                     return _answer(request, effect.error)
-                left = self._parts(fault).without(left, fault.target)
         return Intervention(request=left)
 
     def on_response(
@@ -82,7 +91,7 @@ class FaultInjector:
             return None
         delay_ms = 0.0
         cut_after_bytes = None
-        for fault, parts in hits:
+        for fault, parts, group in hits:
             effect = fault.effect
             if isinstance(effect, Delay):
                 delay_ms += effect.milliseconds
@@ -94,6 +103,9 @@ class FaultInjector:
                 if response is None:
                     return _CLOSE  # acks=0: the only way left to tell
                 self._parts(fault).fail(response, fault.target, parts, effect.error)
+            elif group is not None:
+                assert response is not None  # only a Produce has none
+                _group_parts().fail(request, response, group, effect.error)
             elif effect.after:
                 answer = _answer(request, effect.error)
                 if answer.close:
@@ -104,24 +116,27 @@ class FaultInjector:
 
     def _hits(self, request: Message, context: RequestContext) -> list[_Hit]:
         hits: list[_Hit] = []
-        taken: set[Target | None] = set()
+        taken: set[_Claim] = set()
         for fault in self._faults.standing:
             if fault.api_key != context.api_key:
                 continue
-            if fault.client_id not in (None, context.client_id):
+            if not _is_in_scope(fault, request, context):
                 continue
+            group = _one_of_several(fault, request)
             parts: list[Part] | None = []
             if fault.target is not None:
                 parts = self._parts(fault).find(request, fault.target)
             if parts is None or not fault.when.wants():
                 continue
             if not isinstance(fault.effect, Delay):
-                if not _is_free(fault, taken):
+                is_part = isinstance(fault.effect, Fail)
+                claim: _Claim = (fault.target or group) if is_part else None
+                if not _is_free(claim, taken):
                     continue
-                taken.add(fault.target if isinstance(fault.effect, Fail) else None)
+                taken.add(claim)
             fault.when.took()
             fault.hits += 1
-            hits.append(_Hit(fault, parts))
+            hits.append(_Hit(fault, parts, group))
             if fault.when.spent:
                 self._faults.discard(fault)
         return hits
@@ -132,15 +147,39 @@ class FaultInjector:
         return topic_parts(self._node, fault.api_key)
 
 
-def _is_free(fault: Fault, taken: set[Target | None]) -> bool:
+def _is_in_scope(fault: Fault, request: Message, context: RequestContext) -> bool:
+    if fault.client_id not in (None, context.client_id):
+        return False
+    if fault.group is None and fault.member is None:
+        return True
+    is_about: bool = _group_parts().is_about(request, fault.group, fault.member)
+    return is_about
+
+
+def _one_of_several(fault: Fault, request: Message) -> str | None:
+    """The fault's group, if it is only a part of the request."""
+    if fault.group is None or fault.target is not None or not _group_parts().names_several(request):
+        return None
+    return fault.group
+
+
+def _group_parts() -> ModuleType:
+    from broker_stub.testing import group_parts  # only for faults of groups
+
+    return group_parts
+
+
+def _is_free(claim: _Claim, taken: set[_Claim]) -> bool:
     """Whether no fault before this one has the request, or the same part of it."""
     if not taken:
         return True
-    if not isinstance(fault.effect, Fail) or fault.target is None or None in taken:
+    if claim is None or None in taken:
         return False
-    topic, partition = fault.target
+    if isinstance(claim, str):
+        return claim not in taken
+    topic, partition = claim
     return not any(
-        one is not None
+        isinstance(one, Target)
         and one.topic == topic
         and (partition is None or one.partition in (None, partition))
         for one in taken

@@ -41,6 +41,10 @@ class Scope(TypedDict, total=False):
     """The same for one partition of the topic."""
     client_id: str
     """Requests of the client that calls itself so."""
+    group: str
+    """Requests about this consumer group, and of their answers only its part."""
+    member: str
+    """Requests about the member with this member id or instance id."""
 
 
 class Target(NamedTuple):
@@ -81,7 +85,8 @@ Effect: TypeAlias = Fail | Delay | Drop | Cut
 class Fault:
     """One order, as long as it stands. `hits` counts the requests it was applied to."""
 
-    __slots__ = ("_faults", "api_key", "client_id", "effect", "hits", "target", "when")
+    __slots__ = ("_faults", "api_key", "client_id", "effect", "group", "hits", "member",
+                 "target", "when")  # fmt: skip
 
     def __init__(
         self,
@@ -91,6 +96,8 @@ class Fault:
         when: When,
         target: Target | None,
         client_id: str | None,
+        group: str | None,
+        member: str | None,
     ) -> None:
         self._faults = faults
         self.api_key = api_key
@@ -98,6 +105,8 @@ class Fault:
         self.when = when
         self.target = target
         self.client_id = client_id
+        self.group = group
+        self.member = member
         self.hits = 0
 
     def cancel(self) -> None:
@@ -174,7 +183,8 @@ class Faults:
                 protocol has a place for it), or a wire code.
             when: which requests: `Next`, `Nth`, `Randomly` or `Always`.
             after: carry the request out first; by default nothing of it happens.
-            scope: which requests it is about: `topic`, `partition`, `client_id`.
+            scope: which requests it is about: `topic`, `partition`, `client_id`, `group`,
+                `member`.
 
         Raises:
             TypeError, ValueError: it could not; says what is allowed.
@@ -272,7 +282,8 @@ class Faults:
         client_id = scope.get("client_id")
         if not isinstance(client_id, str | None):
             raise TypeError(f"a client calls itself by a str, not by {client_id!r}")
-        fault = Fault(self, api_key, effect, when, target, client_id)
+        group, member = _group_and_member(api, scope.get("group"), scope.get("member"))
+        fault = Fault(self, api_key, effect, when, target, client_id, group, member)
         with self._lock:
             self.standing = (*self.standing, fault)
         return fault
@@ -314,6 +325,26 @@ def _api_key(api: Api) -> int:
     if api_key not in SERVED:
         raise ValueError(f"this broker does not serve {api.__name__}")
     return api_key
+
+
+def _group_and_member(
+    api: Api, group: str | None, member: str | None
+) -> tuple[str | None, str | None]:
+    if group is None and member is None:
+        return None, None
+    for name, value in (("group", group), ("member", member)):
+        if not isinstance(value, str | None):
+            raise TypeError(f"a {name} is named by a str, not by {value!r}")
+    from broker_stub.testing.group_parts import has_groups, has_members  # only where needed
+
+    api_key = api.api_key or 0
+    if group is not None and not has_groups(api_key):
+        raise ValueError(f"{api.__name__} can't be limited to one group")
+    if member is not None and not has_members(api_key):
+        raise ValueError(f"{api.__name__} can't be limited to one member")
+    if member == "":
+        raise ValueError("the member has no id")
+    return group, member
 
 
 def _target(api: Api, topic: str | None, partition: int | None) -> Target | None:

@@ -61,26 +61,44 @@ class RequestLog:
         self._received: deque[ReceivedRequest[Message]] = deque()
         self._weight = 0
 
-    def count(self, api: type[Message] | None = None) -> int:
+    def count(
+        self,
+        api: type[Message] | None = None,
+        *,
+        group: str | None = None,
+        member: str | None = None,
+    ) -> int:
         """How many requests of an API came in, or of all, since the start or `clear`.
+
+        With a group or a member (by member id or instance id), only the requests that are kept
+        are counted.
 
         Raises:
             TypeError: `api` is not the class of a request; so do `of` and `received`.
         """
         if api is not None:
             _check_api(api)
+        if group is not None or member is not None:
+            with self._lock:
+                kept = [one.message for one in self._received]
+            return sum(api in (None, type(one)) and _is_about(one, group, member) for one in kept)
         with self._lock:
             return self._counts.total() if api is None else self._counts[api]
 
-    def of(self, api: type[AnyMessage]) -> list[AnyMessage]:
+    def of(
+        self, api: type[AnyMessage], *, group: str | None = None, member: str | None = None
+    ) -> list[AnyMessage]:
         """The requests of an API, oldest first, so far as they are kept."""
-        return [one.message for one in self.received(api)]
+        return [one.message for one in self.received(api, group=group, member=member)]
 
-    def received(self, api: type[AnyMessage]) -> list[ReceivedRequest[AnyMessage]]:
+    def received(
+        self, api: type[AnyMessage], *, group: str | None = None, member: str | None = None
+    ) -> list[ReceivedRequest[AnyMessage]]:
         """The same with their circumstances: version, client, connection."""
         _check_api(api)
         with self._lock:
             found = [one for one in self._received if type(one.message) is api]
+        found = [one for one in found if _is_about(one.message, group, member)]
         return cast("list[ReceivedRequest[AnyMessage]]", found)
 
     def clear(self) -> None:
@@ -121,6 +139,14 @@ def _check_api(api: type[Message]) -> None:
     from broker_stub.testing.arguments import api_key_of  # no broker's start waits for it
 
     api_key_of(api)
+
+
+def _is_about(request: Message, group: str | None, member: str | None) -> bool:
+    if group is None and member is None:
+        return True
+    from broker_stub.testing.group_parts import is_about  # only where it is asked for
+
+    return is_about(request, group, member)
 
 
 def _without_records(request: ProduceRequest) -> ProduceRequest:

@@ -51,14 +51,16 @@ class NodeHarness:
         self.clock = clock or ManualClock(NOW_MS)
         self.connection = ConnectionContext("test-1", HOST)
         self._correlation_id = 0
+        self._lives = 0
         self.node = self._open()
 
     def _open(self) -> Node:
+        self._lives += 1
         node = Node(
             BrokerConfig(self.config),
             self.log_dirs,
             clock=self.clock,
-            entropy=Entropy(7),
+            entropy=Entropy(6 + self._lives),  # a restart draws other ids
             background=InlineBackground(),
         )
         node.open([Endpoint("PLAINTEXT", HOST, PORT)])

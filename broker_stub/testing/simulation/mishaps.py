@@ -46,13 +46,18 @@ _BEFORE: Final[Mapping[int, _Errors]] = {
     10: (CoordinatorNotAvailableError,),  # FindCoordinator
     11: _LOADING,  # JoinGroup
     12: _COORDINATOR,  # Heartbeat
+    13: _LOADING,  # LeaveGroup
     14: _LOADING,  # SyncGroup
+    15: _LOADING,  # DescribeGroups
+    16: (CoordinatorLoadInProgressError, CoordinatorNotAvailableError),  # ListGroups
     19: _CONTROLLER,  # CreateTopics
     20: _CONTROLLER,  # DeleteTopics
     22: _LOADING,  # InitProducerId
     33: _CONTROLLER,  # AlterConfigs
     37: _CONTROLLER,  # CreatePartitions
+    42: _LOADING,  # DeleteGroups
     44: _CONTROLLER,  # IncrementalAlterConfigs
+    47: _LOADING,  # OffsetDelete
 }
 # These leave open whether it was carried out.
 _AFTER: Final[Mapping[int, _Errors]] = {
