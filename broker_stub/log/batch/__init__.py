@@ -1,8 +1,8 @@
 """Record batches as the log sees them.
 
+- `append_info`: numbers the batches of an append, and describes its result
 - `batch_checker`: whether the bytes at a position of a file are a whole batch
-- `append_info`: what one append did: offsets, timestamps, duplicates
-- `header`: the 61-byte header, read and patched in place
+- `header`: the batch header, read and patched in place
 - `rewriting`: a batch with fewer records, for compaction
-- `validation`: what a batch must satisfy before it is written
+- `validation`: the checks before a batch is written
 """

@@ -1,9 +1,9 @@
-"""What a partition remembers of idempotent and transactional producers.
+"""The state of idempotent and transactional producers in a partition.
 
-- `sequence_check`: finds duplicate sequences
-- `recall`: reads the older of a producer's last five batches from the log's tail
-- `replay`: rebuilds producer state when a log is opened
-- `snapshot`: `.snapshot` files
 - `producer_state`: epochs, sequences and open transactions, per producer
-- `transactions`: what a transaction marker does
+- `recall`: reads the older of a producer's last five batches from the log's tail
+- `replay`: rebuilds the state when a log is opened
+- `sequence_check`: finds duplicate and out-of-order sequences and fenced epochs
+- `snapshot`: `.snapshot` files
+- `transactions`: the effect of transaction markers
 """

@@ -1,16 +1,28 @@
-"""Whether a batch is a retry of one that was written: then it is not written again.
+"""Checks a batch's producer epoch and sequence, and finds duplicates, before it is written.
 
-A producer's last five batches are remembered. After a restart a snapshot gives the last one of
-each; the four before it are in the log's tail. That is read when a sequence looks like a retry of
-them, and not before, so a clean start reads nothing; elsewhere, for it may take long, so such a
-retry is asked to come again (`producer_recall`). Called under the lock of the log.
+The last five batches of a producer are remembered, as many as a client may have in flight. After a
+restart, a snapshot has the last one of each; the four before it are in the log's tail. That is
+read (see `recall`) only when a sequence looks like a retry of them, so a clean start reads nothing.
+It happens on the background thread because it may take long; meanwhile such a retry is refused
+with a retriable error. Called under the lock of the log.
 """
 
 from collections.abc import Callable, Sequence
 
 from broker_stub.log.batch.header import BatchHeader
-from broker_stub.log.producers.producer_state import ProducerState, RememberedBatch
-from pyclient.errors import KafkaStorageError
+from broker_stub.log.producers.producer_state import (
+    NO_EPOCH,
+    SEQUENCE_MASK,
+    ProducerEntry,
+    ProducerState,
+    RememberedBatch,
+    last_sequence_of,
+)
+from pyclient.errors import (
+    InvalidProducerEpochError,
+    KafkaStorageError,
+    OutOfOrderSequenceError,
+)
 
 
 def check_producers(
@@ -20,29 +32,78 @@ def check_producers(
     *,
     from_client: bool,
 ) -> RememberedBatch | None:
-    """Refuse batches that their producers may not write; the one that is there already, if so.
+    """Check the batches of an append; returns the earlier batch if one is a duplicate.
 
-    Only a client's retry is looked for, and only its sequences are checked.
+    Duplicates and sequences are checked only for clients.
 
     Raises:
-        InvalidProducerEpochError, OutOfOrderSequenceError: see `ProducerState.check`.
-        KafkaStorageError: it will be known soon; `request_recall` was called, if need be.
+        InvalidProducerEpochError, OutOfOrderSequenceError: see `check_sequence`.
+        KafkaStorageError: the producer's older batches have to be read first; `request_recall` was
+            called, unless that is under way.
     """
     for header in headers:
         if header.producer_id < 0:
             continue
         entry = state.get(header.producer_id)
-        if from_client and entry is not None:
-            duplicate = entry.duplicate_of(header)
+        if entry is None:
+            continue  # an unknown producer may start anywhere: its entry may have expired
+        if from_client:
+            duplicate = find_duplicate(entry, header)
             if duplicate is not None:
                 return duplicate
-            if entry.may_have_forgotten(header):
+            if _may_be_forgotten(entry, header):
                 if not state.is_recalling:
                     state.is_recalling = True
                     request_recall()
                 raise KafkaStorageError(
-                    f"what producer {header.producer_id} wrote before the broker's start is being "
-                    "looked up; send the batch again"
+                    f"the batches that producer {header.producer_id} wrote before the broker "
+                    "started are being read; send the batch again"
                 )
-        state.check(header, check_sequence=from_client)
+        check_sequence(entry, header, from_client=from_client)
     return None
+
+
+def find_duplicate(entry: ProducerEntry, header: BatchHeader) -> RememberedBatch | None:
+    """The remembered batch with the same epoch and sequences."""
+    if header.producer_epoch != entry.epoch:
+        return None
+    last_sequence = last_sequence_of(header)
+    for batch in reversed(entry.batches):
+        if batch.last_sequence == last_sequence and batch.first_sequence == header.base_sequence:
+            return batch
+    return None
+
+
+def _may_be_forgotten(entry: ProducerEntry, header: BatchHeader) -> bool:
+    """Whether the batch may be a retry of one that is only in the log's tail."""
+    behind = (entry.last_sequence - header.base_sequence) & SEQUENCE_MASK
+    return (
+        not entry.tail_is_known
+        and header.producer_epoch == entry.epoch
+        and behind < SEQUENCE_MASK // 2  # else it is ahead
+    )
+
+
+def check_sequence(entry: ProducerEntry, header: BatchHeader, *, from_client: bool) -> None:
+    """Refuse a batch whose producer is fenced or, for clients, whose sequence is not the next.
+
+    Raises:
+        InvalidProducerEpochError: a newer instance of the producer has written here.
+        OutOfOrderSequenceError: batches before this one are missing.
+    """
+    if entry.epoch == NO_EPOCH:
+        return
+    if header.producer_epoch < entry.epoch:
+        raise InvalidProducerEpochError(
+            f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
+            f"but epoch {entry.epoch} is in use"
+        )
+    if not from_client:
+        return
+    next_sequence = (entry.last_sequence + 1) & SEQUENCE_MASK
+    expected = 0 if header.producer_epoch > entry.epoch else next_sequence
+    if header.base_sequence != expected:
+        raise OutOfOrderSequenceError(
+            f"producer {header.producer_id}, epoch {header.producer_epoch}, sends sequence "
+            f"{header.base_sequence} where {expected} is next"
+        )

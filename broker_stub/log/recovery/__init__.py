@@ -1,5 +1,6 @@
-"""Opening a partition after a clean stop, or a crash.
+"""Opens a partition's log after a clean shutdown or a crash.
 
-- `log_recovery`: opens a partition's folder and rebuilds what is missing
+- `folder_scan`: lists the files of a partition
+- `log_recovery`: opens the log, and checks and rebuilds what a crash left
 - `swap_recovery`: finishes or undoes an interrupted compaction
 """
