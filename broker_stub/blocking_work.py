@@ -1,10 +1,8 @@
-"""Work that may block (fsync, deletion), away from the serving thread.
+"""The interface by which the broker's core hands off work that may block (fsync, deletion).
 
-The core hands work over and is told when it is done, on its own thread; which thread does the
-work is decided by whoever runs the core.
+The core submits work on the serving thread and gets the outcome there. The code that runs the core
+decides where the work is done: a broker on the background thread, a simulation on its only one.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,14 +12,14 @@ class Background(Protocol):
     """Takes blocking work off the serving thread."""
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """Run `work` elsewhere, in the order of submission, then `done` on the serving thread.
+        """Run `work` on another thread, in order of submission, then `done` on the serving thread.
 
-        `done` gets the exception that `work` raised, or None. It may run before this returns.
+        `done` gets the exception that `work` raised, or None. It may run before `submit` returns.
         """
 
 
 def run(work: Callable[[], None]) -> Exception | None:
-    """Do the work; return what it raised. A failure belongs to whoever submitted it."""
+    """Run the work and return the exception that it raised, for the `done` of its submitter."""
     try:
         work()
     except Exception as error:  # noqa: BLE001  handed on to `done`

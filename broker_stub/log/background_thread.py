@@ -1,8 +1,8 @@
-"""The one thread that may block: fsyncs, deletes, and keeps house for a node's logs.
+"""The background thread: the one thread of a broker that may block.
 
-It calls `LogManager.run_due` when that is due, and whatever else is handed to it, in order. The
-broker owns it; `submit` and `wake` may be called from any thread. One lock, inside `_changed`,
-guards the queue and the flags; no task runs under it.
+It runs the log manager's housekeeping when it is due, and submitted tasks in order. The broker
+owns it; `submit` and `wake` may be called from any thread. The lock inside `_changed` guards the
+queue and the flags; no task runs under it.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ _PAUSE_AFTER_FAILURE_MS: Final = 1000.0
 
 
 class BackgroundThread:
-    """Runs until it is stopped."""
+    """Runs tasks and housekeeping until it is stopped."""
 
     def __init__(self, manager: LogManager, name: str = "broker-log") -> None:
         self._manager = manager
@@ -30,24 +30,24 @@ class BackgroundThread:
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; the manager's work wakes it from now on."""
+        """Start the thread; from now on new work of the log manager wakes it."""
         self._manager.on_work = self.wake
         self._thread.start()
 
     def submit(self, task: Task) -> None:
-        """Have a task run, after those submitted before."""
+        """Queue a task; tasks run in order of submission."""
         with self._changed:
             self._tasks.append(task)
             self._changed.notify()
 
     def wake(self) -> None:
-        """Look again what is due: there is new work, or the clock was moved."""
+        """Check again what is due, because there is new work or the clock was moved."""
         with self._changed:
             self._woken = True
             self._changed.notify()
 
     def stop(self) -> None:
-        """Finish what was submitted and what is due, and end the thread, if it was started."""
+        """Run the submitted tasks and the due work, then end the thread if it was started."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -71,8 +71,8 @@ class BackgroundThread:
     def _keep_house(self) -> float:
         try:
             return self._manager.run_due()
-        except Exception:  # noqa: BLE001  acks may wait for this thread: it must go on
-            diagnostics.exception("the logs' housekeeping failed")
+        except Exception:  # noqa: BLE001  acks may wait for this thread: it must not die
+            diagnostics.exception("log housekeeping failed")
             return _PAUSE_AFTER_FAILURE_MS
 
 

@@ -1,8 +1,8 @@
-"""What a node's logs need from time to time: flushes, retention, compaction, checkpoints, removals,
-new indexes where those in use are damaged, and what producers wrote before the start.
+"""The background work of a node's logs, and its schedule.
 
-All of it may block. Background thread only, but for `write_checkpoints` at a clean stop, when that
-thread has ended.
+Flushes, retention, compaction, checkpoints, removal of deleted files, index rebuilds, and reading
+the older batches of producers. All of it may block. Background thread only, except for
+`write_checkpoints` at a clean shutdown, after that thread has ended.
 """
 
 import os
@@ -38,10 +38,10 @@ class LogManagerSettings(NamedTuple):
     cleaner_backoff_ms: int = 15_000
     cleaner_dedupe_buffer_size: int = 128 << 20
     open_files_max: int | None = None
-    """None: a quarter of the descriptors that the process may have."""
+    """None: a quarter of the process's limit of open files."""
 
 
-# Kafka allows an interval of 0; here one thread does everything, and the others want their turn.
+# Kafka allows an interval of 0. Here one thread does everything, so nothing may take all its time.
 _PAUSE_MS_MIN: Final = 1
 _REINDEXING_RETRY_MS: Final = 15_000
 
@@ -49,7 +49,7 @@ DEFAULT_SETTINGS: Final = LogManagerSettings()
 
 
 class Housekeeping:
-    """Does what is due, and knows when there will be more."""
+    """Runs the work that is due, and knows when the next is."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Housekeeping:
         self._logs = logs
         self._timers = Timers(clock)
         self._checkpoints = OffsetCheckpoints(files.sync)
-        self._cleaning: Work | None = None  # the compaction that goes on, if one does
-        self._works: deque[Work] = deque()  # done in turns, a bit at a time
+        self._cleaning: Work | None = None  # the compaction under way
+        self._works: deque[Work] = deque()  # long work: each takes a step in turn
 
     def start(self) -> None:
-        """Begin the periodic work."""
+        """Schedule the periodic work."""
         settings = self._settings
         self._every(settings.retention_check_interval_ms, self._delete_old_segments)
         self._every(settings.checkpoint_interval_ms, self.write_checkpoints)
@@ -82,13 +82,16 @@ class Housekeeping:
     def run_due(
         self, to_flush: Mapping[PartitionLog, float], to_remove: Sequence[tuple[str, float]]
     ) -> float:
-        """Take on new work, each with its time; do all that is due; when to come back."""
+        """Schedule the new work, run everything due, return the milliseconds until the next.
+
+        `to_flush` and `to_remove` have due times in monotonic milliseconds.
+        """
         for log, due_ms in to_flush.items():
             self._at(due_ms, partial(self._flush, log))
         for folder, due_ms in to_remove:
             self._at(due_ms, partial(_remove_folder, folder))
         if to_remove:
-            # What they say of a deleted log is not true of the next one of its name.
+            # A new log with the name of a deleted one must not find that one's offsets.
             self._attempt(self.write_checkpoints)
         self._timers.fire()
         self._work_on()
@@ -97,18 +100,18 @@ class Housekeeping:
         return 0.0 if self._works else max(0.0, next_ms - self._clock.monotonic_ms())
 
     def reindex(self, log: PartitionLog, segment: Segment) -> None:
-        """Take on the making of a segment's indexes, which are damaged."""
+        """Start a rebuild of a segment's damaged indexes."""
         diagnostics.warn(
             "rebuilding indexes of %s: they do not match the segment", segment.log_path
         )
         self._works.append(self._reindex(log, segment))
 
     def recall(self, log: PartitionLog) -> None:
-        """Take on the reading of a log's tail, for its producers' older batches."""
+        """Start reading a log's tail for older batches of its producers."""
         self._works.append(self._recall(log))
 
     def write_checkpoints(self) -> None:
-        """Write down what is known of the logs.
+        """Write the offset checkpoints of all logs.
 
         Raises:
             OSError: the disk refused.
@@ -122,7 +125,7 @@ class Housekeeping:
         pause_ms = max(interval_ms, _PAUSE_MS_MIN)
 
         def run() -> None:
-            self._timers.after(pause_ms, run)  # first: whatever happens, there is a next time
+            self._timers.after(pause_ms, run)  # first, so that a failure does not end the schedule
             self._attempt(work)
 
         self._timers.after(pause_ms, run)
@@ -131,13 +134,13 @@ class Housekeeping:
         try:
             work()
         except OSError as error:
-            diagnostics.warn("the log manager could not do its work: %s", error)
+            diagnostics.warn("log housekeeping failed, will retry: %s", error)
 
     def _flush(self, log: PartitionLog) -> None:
         try:
             log.flush()
         except KafkaStorageError as error:
-            if self._is_ours(log):
+            if self._is_present(log):
                 diagnostics.warn("%s", error)
 
     def _delete_old_segments(self) -> None:
@@ -145,7 +148,7 @@ class Housekeeping:
             try:
                 paths = delete_old_segments(log, self._clock.now_ms())
             except (OSError, KafkaStorageError, CorruptRecordError) as error:
-                diagnostics.warn("retention of %s-%d: %s", log.topic, log.partition, error)
+                diagnostics.warn("retention of %s-%d failed: %s", log.topic, log.partition, error)
                 continue
             self._remove_later(log, paths)
 
@@ -161,7 +164,7 @@ class Housekeeping:
     # Long work
 
     def _work_on(self) -> None:
-        """Do a bit more of what takes long: flushes that somebody waits for come in between."""
+        """Run one step of the long work. Flushes, which acks wait for, run between steps."""
         if self._works:
             work = self._works.popleft()
             try:
@@ -172,7 +175,7 @@ class Housekeeping:
 
     def _clean(self) -> None:
         if self._cleaning in self._works:
-            return  # it still goes on
+            return  # still under way
         if any(log.config.is_compacted for log in self._logs().values()):
             self._cleaning = self._cleaner.run(self._logs)
             self._works.append(self._cleaning)
@@ -183,8 +186,10 @@ class Housekeeping:
         try:
             yield from reindex(log, segment)
         except (KafkaStorageError, OSError) as error:
-            if self._is_ours(log):
-                diagnostics.warn("%s gets no index for now: %s", segment.log_path, error)
+            if self._is_present(log):
+                diagnostics.warn(
+                    "cannot rebuild indexes of %s, will retry: %s", segment.log_path, error
+                )
                 again = partial(self._works.append, self._reindex(log, segment))
                 self._timers.after(_REINDEXING_RETRY_MS, again)
 
@@ -194,11 +199,11 @@ class Housekeeping:
         try:
             yield from recall(log)
         except (KafkaStorageError, OSError) as error:
-            if self._is_ours(log):
-                diagnostics.warn("producers' retries in %s are not known yet: %s", log, error)
+            if self._is_present(log):
+                diagnostics.warn("cannot read older producer batches of %s: %s", log, error)
 
-    def _is_ours(self, log: PartitionLog) -> bool:
-        """Whether it was not deleted meanwhile."""
+    def _is_present(self, log: PartitionLog) -> bool:
+        """Whether the log was not deleted meanwhile."""
         return log in self._logs().values()
 
     @cached_property
@@ -214,7 +219,7 @@ class Housekeeping:
 
 
 def _remove_folder(folder: str) -> None:
-    import shutil  # takes longer to import than the rest of a start
+    import shutil  # lazily: it takes longer to import than the rest of a start
 
     shutil.rmtree(folder, ignore_errors=True)
 

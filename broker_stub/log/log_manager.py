@@ -1,9 +1,8 @@
-"""A node's logs: opens the folders, makes and deletes partitions, notes what is to be done.
+"""All logs of a node: opens the data directories, creates and deletes logs, collects their work.
 
-The serving thread creates, finds and deletes logs. What blocks (recovery in `open`, `run_due`,
-`close`) belongs on another thread; `run_due` has `housekeeping` do what is due, and says when to
-come back. One lock guards the table of logs and the lists of work; nothing blocks under it. A log
-may ask for work under its own lock, so no log is touched under this one.
+The serving thread creates, finds and deletes logs. Methods that block (`open`, `run_due`, `close`)
+belong on another thread. One lock guards the table of logs and the lists of requested work;
+nothing blocks under it. Logs request work under their own lock, so none is used under this one.
 """
 
 import os
@@ -38,7 +37,7 @@ __all__ = ["LogManager", "LogManagerSettings"]
 
 
 class LogManager:
-    """All logs of a node, in one or several folders."""
+    """All logs of a node, in one or several data directories."""
 
     def __init__(
         self,
@@ -53,17 +52,17 @@ class LogManager:
         files: OpenFiles | None = None,
         never_cut: Container[str] = (),
     ) -> None:
-        """Over folders that `open` will read.
+        """Use these data directories; `open` reads them.
 
-        Damage in the middle of a log is cut off by recovery, with what follows; of the topics
-        in `never_cut` it is refused.
+        Recovery truncates a log at a damaged batch that was not synced. For the topics in
+        `never_cut` it raises instead.
         """
         self.cluster_id = cluster_id or ""
         self.was_clean = False
         self.broker_epoch = -1
-        # Called, on any thread, when `run_due` is to come before the time that it said.
+        # Called, on any thread, when `run_due` must run earlier than it said.
         self.on_work: Callable[[], None] = lambda: None
-        # Absolute: the folder of a log has to be found again, wherever the process goes.
+        # Absolute, because the process may change its working directory.
         self._paths = [os.path.abspath(path) for path in log_dirs]
         self._clock = clock
         self._entropy = entropy
@@ -74,27 +73,27 @@ class LogManager:
         self._files = OpenFiles(settings.open_files_max) if files is None else files
         self._lock = Lock()
         self._logs: dict[TopicPartition, PartitionLog] = {}
-        self._to_flush: dict[PartitionLog, float] = {}  # by when, in monotonic milliseconds
-        self._to_remove: list[tuple[str, float]] = []  # deleted folders, likewise
-        self._requested: list[Callable[[], None]] = []  # work to be taken on at the next turn
+        self._to_flush: dict[PartitionLog, float] = {}  # due times in monotonic milliseconds
+        self._to_remove: list[tuple[str, float]] = []  # deleted directories and due times
+        self._requested: list[Callable[[], None]] = []  # started by the next `run_due`
         self._housekeeping = Housekeeping(
             self._paths, clock=clock, files=self._files, settings=settings, logs=self.logs
         )
 
-    # The table
+    # Creating and deleting
 
     @property
     def directory_ids(self) -> dict[str, bytes]:
-        """The id of every folder, by its path."""
+        """The id of every data directory, by its path."""
         return {log_dir.path: log_dir.directory_id for log_dir in self._dirs}
 
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """All logs at this moment."""
+        """A copy of the table of logs."""
         with self._lock:
             return dict(self._logs)
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition; None when there is none."""
+        """The log of a partition, or None."""
         return self._logs.get(TopicPartition(topic, partition))
 
     def create(
@@ -106,10 +105,10 @@ class LogManager:
         directory_id: bytes = ZERO_UUID,
         config: LogConfig | None = None,
     ) -> PartitionLog:
-        """The log of a partition, made if there is none; its folder comes with the first append.
+        """The log of a partition, created if missing; the first append creates its directory.
 
-        A new one is in the log dir of `directory_id`, or in the first, if that is not known. One
-        that was found without its topic's id, because a power loss took the file, gets it.
+        A new log is in the data directory with `directory_id`, or in the first one if that is
+        unknown. A log that lost its topic id in a power failure gets it here.
 
         Raises:
             KafkaStorageError: the disk refused.
@@ -144,10 +143,10 @@ class LogManager:
         return next(paths, self._dirs[0].path)
 
     def delete(self, topic: str, partition: int) -> None:
-        """Take a log out of use. Its folder is renamed now and removed in the background.
+        """Delete a log. Its directory is renamed now and removed in the background.
 
         Raises:
-            KafkaStorageError: the folder cannot be renamed.
+            KafkaStorageError: the directory cannot be renamed.
         """
         log = self._take_out(topic, partition)
         doomed = None if log is None else self._rename(log.folder, _DELETED_FOLDER)
@@ -159,10 +158,10 @@ class LogManager:
         self.on_work()
 
     def set_aside(self, topic: str, partition: int) -> str | None:
-        """Take a log out of use and keep its folder, under a name that no partition has.
+        """Take a log out of use but keep its directory, renamed `-stray`.
 
         Raises:
-            KafkaStorageError: the folder cannot be renamed.
+            KafkaStorageError: the directory cannot be renamed.
         """
         log = self._take_out(topic, partition)
         return None if log is None else self._rename(log.folder, _STRAY_FOLDER)
@@ -175,7 +174,7 @@ class LogManager:
         return log
 
     def _rename(self, folder: str, ending: str) -> str | None:
-        """Give a folder a name that says what it is now; None if it was never made."""
+        """Rename a log's directory to a unique name with this ending; None if it does not exist."""
         suffix = f".{self._entropy.uuid().hex()}{ending}"
         parent, name = os.path.split(folder)
         target = os.path.join(parent, name[: _FOLDER_NAME_MAX - len(suffix)] + suffix)
@@ -207,18 +206,18 @@ class LogManager:
     # Start and stop
 
     def open(self) -> None:
-        """Lock the folders and open every log in them; after a crash, recover first.
+        """Lock the data directories and open every log in them, with recovery after a crash.
 
-        New folders have no owner until `claim` is called, before anything is put there.
+        A new directory is owned only once `claim` is called, before anything is stored there.
 
         Raises:
-            KafkaStorageError: a folder is in use, of another node, or cannot be read.
-            InconsistentClusterIdError: a folder belongs to another cluster.
+            KafkaStorageError: a directory is in use, belongs to another node, or cannot be read.
+            InconsistentClusterIdError: a directory belongs to another cluster.
         """
         try:
             for path in self._paths:
                 self._dirs.append(DataDir(path, self._files.sync))
-            # Those that know their cluster first: a new folder joins it.
+            # Existing ones first: a new one joins their cluster.
             for log_dir in sorted(self._dirs, key=lambda one: one.is_new):
                 log_dir.identify(self._node_id, self.cluster_id or None, self._entropy)
                 self.cluster_id = log_dir.cluster_id
@@ -235,7 +234,7 @@ class LogManager:
         self._housekeeping.start()
 
     def claim(self) -> None:
-        """Write into new folders whose they are, once it is sure that they will be used.
+        """Write the owner into new data directories, once it is certain that they are used.
 
         Raises:
             KafkaStorageError: the disk refused.
@@ -261,7 +260,7 @@ class LogManager:
                 continue
             key = partition_of(name)
             if key is None:
-                diagnostics.warn("%s is no partition's folder; it is left alone", folder)
+                diagnostics.warn("ignoring %s: its name is not a partition's", folder)
                 continue
             if key in self._logs:
                 raise KafkaStorageError(f"{name} is in {self._logs[key].folder} and in {folder}")
@@ -281,12 +280,12 @@ class LogManager:
         for key, offset in known.recovery_points.items():
             if offset and key.topic in self._never_cut and key not in self._logs:
                 raise KafkaStorageError(
-                    f"{log_dir.file(f'{key.topic}-{key.partition}')} is missing, and can't be done"
-                    " without: bring it back from a copy"
+                    f"{log_dir.file(f'{key.topic}-{key.partition}')} is missing, and the broker"
+                    " cannot start without it: restore it from a copy"
                 )
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Stop cleanly: all on disk, and marked as such, so that the next start scans nothing.
+        """Shut down cleanly: sync everything and mark it, so that the next start scans nothing.
 
         Raises:
             KafkaStorageError: a log could not be closed; the next start recovers.
@@ -304,21 +303,25 @@ class LogManager:
             for log_dir in self._dirs:
                 log_dir.mark_clean_shutdown(broker_epoch)
         except OSError as error:
-            raise KafkaStorageError(f"cannot stop cleanly: {error}") from error
+            raise KafkaStorageError(f"cannot shut down cleanly: {error}") from error
         finally:
             self.abandon()
 
     def give_back(self) -> None:
-        """Let go of folders that can't be used as they are, and leave them as they were found."""
+        """Release data directories that cannot be used, and leave them as they were found."""
         for log_dir in self._dirs:
             try:
                 log_dir.put_back_clean_shutdown()
-            except OSError as error:  # then the next start recovers
-                diagnostics.warn("%s is not marked as stopped cleanly: %s", log_dir.path, error)
+            except OSError as error:
+                diagnostics.warn(
+                    "cannot mark %s as shut down cleanly; the next start runs recovery: %s",
+                    log_dir.path,
+                    error,
+                )
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of everything and write nothing, as if the process had been killed."""
+        """Release everything without writing anything, as if the process had been killed."""
         for log in self.logs().values():
             log.abandon()
         self._files.clear()
@@ -328,7 +331,7 @@ class LogManager:
     # Housekeeping
 
     def run_due(self) -> float:
-        """Do the work that is due; in how many milliseconds there will be more. Blocks."""
+        """Run the work that is due; returns the milliseconds until the next. Blocks."""
         with self._lock:
             to_flush, self._to_flush = self._to_flush, {}
             to_remove, self._to_remove = self._to_remove, []

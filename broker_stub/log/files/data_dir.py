@@ -132,8 +132,8 @@ class DataDir:
         for name in sorted(os.listdir(self.path)):
             if partition_of(name) is not None and os.path.isdir(self.file(name)):
                 raise KafkaStorageError(
-                    f"{path} is missing or empty, but there is {name}: bring that file back from"
-                    " a copy, or take the folders of partitions away to begin anew"
+                    f"{path} is missing or empty, but there is {name}: restore that file from a"
+                    " copy, or move the partition directories away to start empty"
                 )
 
     def claim(self) -> None:

@@ -1,8 +1,8 @@
-"""The batches that a snapshot does not keep: all but the last of five, from the log's tail.
+"""Reads the batches that a snapshot does not have, from the log's tail.
 
-Asked for once after a start, by the first retry that needs it, and for all producers together. The
-headers are read without the lock and with pauses, for the background thread has other things to do
-meanwhile. Background thread.
+A snapshot has only the last of a producer's five batches. The first retry that needs the others
+requests this once after a start, for all producers together. Background thread; it reads the
+headers without the lock, and yields often so that other work can run.
 """
 
 from collections import defaultdict, deque
@@ -25,16 +25,16 @@ from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import SegmentList
 from pyclient.errors import CorruptRecordError
 
-# A retry comes soon, so what it repeats lies near the end.
+# A retry comes soon after its batch, so that one is near the log end.
 _TAIL_BYTES: Final = 16 << 20
 _BATCHES_BETWEEN_PAUSES: Final = 1024
 
 
 def recall(log: PartitionLog) -> Work:
-    """Have the log's producers remember what its tail shows, with pauses.
+    """Add the batches in the log's tail to the state of its producers.
 
     Raises:
-        KafkaStorageError: the disk refused; the next retry asks again.
+        KafkaStorageError: the disk refused; the next retry requests this again.
     """
     try:
         begun = log.while_open(partial(_begin, log.producer_state))
@@ -51,7 +51,7 @@ def recall(log: PartitionLog) -> Work:
 def _begin(
     producers: ProducerState, segments: SegmentList
 ) -> tuple["_OlderBatches", list[tuple[Segment, int]]]:
-    """Whose batches are looked for; the segments to look into, oldest first, from where on."""
+    """What to look for, and the segments of the tail, oldest first, with start positions."""
     tail: list[tuple[Segment, int]] = []
     left = _TAIL_BYTES
     for segment in reversed(segments.all()):
@@ -63,7 +63,7 @@ def _begin(
 
 
 def _start_in(segment: Segment, position: int) -> int:
-    """Where the batch of a position starts, if that can be found; else the next one."""
+    """The start of the batch around a position, or of the next indexed one behind damage."""
     if position <= 0:
         return 0
     try:
@@ -74,7 +74,7 @@ def _start_in(segment: Segment, position: int) -> int:
 
 
 def _note(log: PartitionLog, segment: Segment, position: int, older: "_OlderBatches") -> Work:
-    """Note the batches from a position on, but for what damage hides."""
+    """Add the batches from a position on, skipping damaged ones."""
     while True:
         try:
             for count, (at, header) in enumerate(segment.records.walk(position), 1):
@@ -85,7 +85,7 @@ def _note(log: PartitionLog, segment: Segment, position: int, older: "_OlderBatc
             return
         except CorruptRecordError as error:
             diagnostics.warn(
-                "producers' retries from behind a damaged batch may not be known again: %s", error
+                "duplicates from behind a damaged batch may not be detected: %s", error
             )
             behind = log.while_open(partial(_look_behind, segment, position))
             if behind is None:
@@ -105,14 +105,14 @@ def _indexed_behind(segment: Segment, position: int) -> int | None:
 
 
 class _OlderBatches:
-    """What is found of the producers that may have written more than they are known for.
+    """Collects the older batches of producers whose state came from a snapshot.
 
     Attributes:
-        found: the batches before those that are known, oldest first, by producer id.
+        found: the batches before the known ones, oldest first, by producer id.
     """
 
     def __init__(self, producers: Iterable[ProducerEntry]) -> None:
-        # The epoch, and the offset that the known batches start with.
+        # The epoch, and the first offset of the known batches.
         self._wanted = {
             entry.producer_id: (entry.epoch, entry.batches[0].first_offset)
             for entry in producers
@@ -123,7 +123,7 @@ class _OlderBatches:
         )
 
     def note(self, header: BatchHeader) -> None:
-        """See whether the batch is one of them."""
+        """Add the batch if it is one of them."""
         wanted = self._wanted.get(header.producer_id)
         if (
             wanted is not None

@@ -1,8 +1,7 @@
-"""Producers' state at the opening of a log: the newest snapshot, then the batches after it.
+"""Rebuilds the producers' state when a log is opened: the newest snapshot, then the batches after.
 
-Aborted transactions are part of that story, so `.txnindex` files are made anew here too.
-
-Runs before the log is served, off the serving thread.
+Rebuilds `.txnindex` files too, since aborted transactions follow from the same batches. Runs
+before the log is served, off the serving thread.
 """
 
 import os
@@ -30,9 +29,9 @@ def recover_producers(
     end_offset: int,
     unindexed: Collection[Segment],
 ) -> None:
-    """Restore the state at `end_offset`, and remove snapshots that no later start will need.
+    """Restore the state at `end_offset`, and remove snapshots that are no longer needed.
 
-    The segments in `unindexed` get their aborted transactions noted anew on the way.
+    Also rebuilds the transaction indexes of the segments in `unindexed`.
     """
     from_offset = min((segment.base_offset for segment in unindexed), default=end_offset)
     snapshot_offset = _load_newest(log, [offset for offset in snapshots if offset <= from_offset])
@@ -48,14 +47,14 @@ def recover_producers(
 
 
 def _load_newest(log: PartitionLog, snapshots: Sequence[int]) -> int:
-    """Load the newest snapshot that is whole; its offset, 0 without one."""
+    """Load the newest undamaged snapshot; returns its offset, or 0 if there is none."""
     for offset in reversed(snapshots):
         try:
             log.producer_state.load(
                 read_snapshot(os.path.join(log.folder, file_name(offset, SNAPSHOT_SUFFIX)))
             )
         except CorruptSnapshotError as error:
-            diagnostics.warn("%s; an older one serves, and the log after it", error)
+            diagnostics.warn("%s; using an older one, and the log after it", error)
             _unlink_snapshot(log.folder, offset)
         else:
             return offset
@@ -75,7 +74,9 @@ def _replay(
         try:
             _replay_segment(state, segment, from_offset, index)
         except CorruptRecordError as error:
-            diagnostics.warn("%s: producers are unknown from there on: %s", segment.log_path, error)
+            diagnostics.warn(
+                "%s: producer state is unknown behind the damage: %s", segment.log_path, error
+            )
         if index is not None and segment is not segments[-1]:
             index.spill()
 
@@ -91,17 +92,19 @@ def _replay_segment(
             if header.is_control:
                 batch = memoryview(read_exactly(segment.records.file(), position, header.size))
                 markers = read_markers(batch, [header])
-            elif not _goes_on(state, header):
+            elif not _follows(state, header):
                 RecordBatch(read_exactly(segment.records.file(), position, header.size)).check_crc()
         except CorruptRecordError as error:
-            # What it says of its producer may be wrong; what others say is not.
-            diagnostics.warn("%s: producers go without a batch: %s", segment.log_path, error)
+            # Its header may be wrong too; the other batches still count.
+            diagnostics.warn(
+                "%s: ignoring a damaged batch for producer state: %s", segment.log_path, error
+            )
             continue
         note_batches(state, index, [header], [header.last_offset], markers)
 
 
-def _goes_on(state: ProducerState, header: BatchHeader) -> bool:
-    """Whether a batch follows its producer's last one: then its header is as it was written."""
+def _follows(state: ProducerState, header: BatchHeader) -> bool:
+    """Whether a batch has its producer's next sequence: then its header can be trusted."""
     entry = state.get(header.producer_id)
     return (
         entry is not None

@@ -1,11 +1,11 @@
-"""Opening a partition's folder: what is there, what a crash left, what must be made anew.
+"""Opens a partition's log: reads its directory, and repairs what a crash left.
 
-After a clean stop nothing is scanned: sizes come from the folder, the end of the log from its last
-index entry on, producers from the snapshot taken then. After a crash every batch from the recovery
-point's segment on is checked; the first one that is torn or damaged ends the log, and the indexes,
-the producers' state and the leader epochs are rebuilt from the rest. What was synced stays: where
-it is damaged, readers are told so, and what follows is found behind it. Runs before the log is
-served, off the serving thread.
+After a clean shutdown nothing is scanned: sizes come from the directory, the log end from a walk
+behind the last index entry, the producers from a snapshot. After a crash, every batch from the
+segment of the recovery point on is checked. The log is cut at the first torn or damaged batch, and
+indexes, producer state and leader epochs are rebuilt from the rest. Synced batches are never cut
+off: if one is damaged, reads of it fail, and the batches behind it stay readable. Runs before the
+log is served, off the serving thread.
 """
 
 import os
@@ -35,14 +35,14 @@ def load_log(
     log_start_offset: int,
     never_cut: bool = False,
 ) -> None:
-    """Fill an empty log with what its folder holds, repaired where a crash made that necessary.
+    """Load an empty log from its directory, with recovery unless `clean`.
 
-    With `never_cut` only a torn last batch is cut off: whoever writes such a log syncs each before
-    the next, so what another follows was synced.
+    With `never_cut` only a torn last batch is cut off. The writer of such a log syncs each batch
+    before the next, so every batch but the last was synced.
 
     Raises:
-        KafkaStorageError: the folder cannot be read, or holds what this broker does not know,
-            or damage that it may not cut off.
+        KafkaStorageError: the directory cannot be read, has an unknown format, or is damaged where
+            it must not be cut.
     """
     try:
         finish_swaps(log.folder, files, log.config)
@@ -56,7 +56,7 @@ def load_log(
 
 
 class _Loading:
-    """The steps of opening one folder."""
+    """The steps of opening one log."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class _Loading:
         self._clean = clean
         self._never_cut = never_cut
         self._epochs_changed = False
-        self._unindexed: set[int] = set()  # base offsets of segments without whole indexes
+        self._unindexed: set[int] = set()  # base offsets of segments with missing or torn indexes
         self._recovered: list[Segment] = []
 
     def run(self, log_start_offset: int) -> None:
         log = self._log
         segments = [self._open_segment(sizes) for sizes in self._found.segments]
-        if segments:  # old messages can only be where the log begins
+        if segments:  # old message formats can only be at the start of a log
             refuse_old_format(segments[0].records.file(), 0, segments[0].size)
         epochs_known = self._load_epochs()
         self._recover(segments)
@@ -91,13 +91,17 @@ class _Loading:
         first_offset = segments[0].base_offset if segments else 0
         start_offset = max(log_start_offset, first_offset)
         if end_offset < start_offset:
-            told = (log.folder, end_offset, start_offset)
+            offsets = (log.folder, end_offset, start_offset)
             if self._clean and segments:
-                diagnostics.warn("%s ends at %d: that it starts at %d does not count", *told)
+                diagnostics.warn(
+                    "%s ends at %d: ignoring the checkpointed log start offset %d", *offsets
+                )
                 start_offset = first_offset
             else:
-                # The checkpoint outlived records that were never synced: go on where it says.
-                diagnostics.warn("%s ends at %d, before its start at %d: it is emptied", *told)
+                # The checkpoint was synced but later records were not: continue at its offset.
+                diagnostics.warn(
+                    "%s ends at %d, before its checkpointed start %d: emptying the log", *offsets
+                )
                 _remove(segments)
                 segments, end_offset = [], start_offset
         if not epochs_known:
@@ -134,18 +138,18 @@ class _Loading:
         return segment
 
     def _load_epochs(self) -> bool:
-        # A power loss may have taken the file, and a flush syncs it: there has to be one.
+        # A power failure may have lost the file. A flush syncs it, so it has to exist.
         self._epochs_changed = not os.path.exists(self._log.leader_epochs.path)
         try:
             self._log.leader_epochs.load()
         except CorruptCheckpointError as error:
-            diagnostics.warn("%s; leader epochs are read from the log", error)
+            diagnostics.warn("%s; reading the leader epochs from the log instead", error)
             self._epochs_changed = True
             return False
         return True
 
     def _recover(self, segments: list[Segment]) -> None:
-        """Check the segments that need it; what follows a damaged batch is cut off."""
+        """Check the segments that need it; drop those after one that was cut."""
         for at, segment in enumerate(segments):
             next_base = segments[at + 1].base_offset if at + 1 < len(segments) else None
             unflushed = not self._clean and (next_base is None or next_base > self._recovery_point)
@@ -155,9 +159,7 @@ class _Loading:
                 self._reindex_segment(segment, next_base)
             elif self._recover_segment(segment, next_base) and next_base is not None:
                 for follower in segments[at + 1 :]:
-                    diagnostics.warn(
-                        "%s follows a damaged segment, and is removed", follower.log_path
-                    )
+                    diagnostics.warn("removing %s: it follows a damaged segment", follower.log_path)
                 _remove(segments[at + 1 :])
                 del segments[at + 1 :]
                 return
@@ -165,7 +167,7 @@ class _Loading:
                 segment.seal()
 
     def _reindex_segment(self, segment: Segment, next_base: int | None) -> None:
-        """Rebuild the indexes of what was synced: whatever it holds, nothing is cut off."""
+        """Rebuild the indexes of a synced segment, without cutting anything off."""
         diagnostics.warn("rebuilding indexes of %s: they are missing or damaged", segment.log_path)
         self._recovered.append(segment)
         segment.indexes.clear()
@@ -176,13 +178,13 @@ class _Loading:
             self._index_whole_batches(segment, INT64_MAX, next_base)
 
     def _recover_segment(self, segment: Segment, next_base: int | None) -> bool:
-        """Rebuild the sparse indexes from batches that are whole; tell whether the end was cut."""
+        """Rebuild the sparse indexes from whole batches; returns whether the segment was cut."""
         self._recovered.append(segment)
         position, next_offset = self._index_whole_batches(segment, self._synced_to, next_base)
         if position == segment.size:
             return False
         diagnostics.warn(
-            "%s: %d bytes after offset %d are torn or damaged, and cut off",
+            "%s: cutting off %d torn or damaged bytes at offset %d",
             segment.log_path,
             segment.size - position,
             next_offset,
@@ -193,13 +195,13 @@ class _Loading:
     def _index_whole_batches(
         self, segment: Segment, synced_to: int, next_base: int | None
     ) -> tuple[int, int]:
-        """Index the batches that are whole, up to one that is not, nor was synced.
+        """Index the whole batches, up to one that is neither whole nor synced.
 
-        Where it lies, and the offset that it should have.
+        Returns the position of that one, and the offset that it should have.
         """
         epochs = self._log.leader_epochs
-        # The checksum does not cover the offsets: that an index can hold them is the least, and
-        # that they lie before the next segment's.
+        # The checksum does not cover the base offset, so check its range: an index entry must be
+        # able to hold it, and it must be below the next segment's.
         offset_max = segment.base_offset + INT32_MAX
         if next_base is not None:
             offset_max = min(offset_max, next_base - 1)
@@ -220,13 +222,13 @@ class _Loading:
             if self._never_cut and (next_offset < self._recovery_point or behind is not None):
                 raise KafkaStorageError(
                     f"{segment.log_path} is damaged at byte {position}, offset {next_offset}, and"
-                    " what follows can't be done without: bring the file back from a copy"
+                    " the broker cannot start without it: restore the file from a copy"
                 )
             if behind is None:
                 break
             diagnostics.warn(
-                "%s: bytes %d to %d, from offset %d on, are damaged. They were synced: they stay"
-                " as they are, with what follows them",
+                "%s: bytes %d to %d, from offset %d on, are damaged. They were synced, so they are"
+                " kept, and so is what follows",
                 segment.log_path,
                 position,
                 behind,
@@ -237,14 +239,14 @@ class _Loading:
         return position, next_offset
 
     def _check_end(self, end_offset: int) -> None:
-        """See that nothing is missing at the end, where no batch is torn."""
+        """Check that the log does not end before its recovery point."""
         if end_offset >= self._recovery_point:
             return
         if self._never_cut:
             raise KafkaStorageError(
                 f"{self._log.folder} ends at offset {end_offset}, but was synced up to"
-                f" {self._recovery_point}, and what is missing can't be done without: bring its"
-                " files back from a copy"
+                f" {self._recovery_point}, and the broker cannot start without the rest: restore"
+                " its files from a copy"
             )
         diagnostics.warn(
             "%s ends at offset %d, but was synced up to %d: records are missing",
@@ -260,7 +262,7 @@ class _Loading:
         try:
             return active.search.read_next_offset()
         except CorruptRecordError as error:
-            # Not what a clean stop leaves behind, whatever the marker said.
+            # A clean shutdown does not leave this, whatever the marker says.
             diagnostics.warn("%s: %s", active.log_path, error)
             self._recover_segment(active, None)
             return active.search.read_next_offset()
@@ -270,18 +272,20 @@ def _has_good_indexes(segment: Segment) -> bool:
     try:
         return segment.indexes_fit()
     except CorruptRecordError:
-        return False  # nobody can tell
+        return False  # cannot be verified
 
 
 def _assign_epochs(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
-    epochs.truncate_from_end(0)  # recovery saw the last segments only, and none goes in before
+    epochs.truncate_from_end(
+        0
+    )  # recovery assigned only those of the last segments; they must be in order
     for segment in segments:
         try:
             for _, header in segment.search.walk_over_damage(0):
                 epochs.assign(header.leader_epoch, header.base_offset)
         except CorruptRecordError as error:
             diagnostics.warn(
-                "%s: leader epochs are unknown from there on: %s", segment.log_path, error
+                "%s: leader epochs are unknown behind the damage: %s", segment.log_path, error
             )
 
 

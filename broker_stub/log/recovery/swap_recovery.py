@@ -1,8 +1,8 @@
-"""What a crash left of compactions: finished if the new files counted already, else undone.
+"""Finishes or undoes the compactions that a crash interrupted.
 
-By Kafka's rules, so that its folders can be gone on with: `.cleaned` files are incomplete, and so
-are `.swap` files of the same segment or later ones beside them; other `.swap` files take the
-place of all segments from their first offset to their last. Used while a log opens.
+Kafka's rules, so that the broker can open its directories: `.cleaned` files are incomplete, and so
+are `.swap` files with the same or a higher base offset. Other `.swap` files replace all segments
+from their first offset to their last. Runs while a log is opened.
 """
 
 import os
@@ -25,10 +25,10 @@ from pyclient.errors import KafkaStorageError
 
 
 def finish_swaps(folder: str, files: OpenFiles, config: LogConfig) -> None:
-    """Leave neither `.cleaned` nor `.swap` files in a folder.
+    """Remove or rename all `.cleaned` and `.swap` files of a partition.
 
     Raises:
-        KafkaStorageError: a segment that counts cannot be read.
+        KafkaStorageError: a complete `.swap` segment is damaged.
     """
     found = list(scan(folder))
     cleaned = [file for file in found if file.ending == CLEANED_SUFFIX]
@@ -41,9 +41,9 @@ def finish_swaps(folder: str, files: OpenFiles, config: LogConfig) -> None:
     complete = [file for file in swaps if file.offset < incomplete_from]
     for file in complete:
         if file.suffix == LOG_SUFFIX:
-            diagnostics.warn("%s: a compaction was interrupted, and is finished", file.path)
+            diagnostics.warn("%s: finishing an interrupted compaction", file.path)
             _remove_replaced(file, found, files, config)
-    # What is removed must not come back beside what replaces it.
+    # Synced first: after a crash, a removed segment must not reappear beside its replacement.
     files.sync(folder)
     for file in complete:
         os.rename(file.path, file.path.removesuffix(SWAP_SUFFIX))

@@ -321,7 +321,7 @@ def test_folders_that_are_no_partitions_are_reported_and_left_alone(tmp_path, ca
     (tmp_path / "to-delete").mkdir()
     manager = open_manager(tmp_path)
     assert not manager.logs()
-    assert "orders-0.6f0b-future is no partition's folder" in caplog.text
+    assert "orders-0.6f0b-future: its name is not a partition's" in caplog.text
     manager.run_due()
     manager.close()
     assert partition_folders(tmp_path) == ["lost+found", "orders-0.6f0b-future", "to-delete"]

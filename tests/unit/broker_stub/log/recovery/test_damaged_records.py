@@ -183,7 +183,7 @@ def test_a_damaged_marker_makes_nobody_forget_the_producers_behind_it(tmp_path, 
     log.abandon()
     damage(folder / FIRST, 1, field=64, value=-1)  # in its record
     log = open_log(folder, recovery_point=4)
-    assert "producers go without a batch" in caplog.text
+    assert "ignoring a damaged batch for producer state" in caplog.text
     assert append(log, idempotent_batch(0, producer_id=2)).duplicate
     assert append(log, idempotent_batch(1, producer_id=1)).duplicate
 

@@ -303,7 +303,7 @@ def test_a_start_offset_past_a_clean_end_is_a_mistake_and_takes_no_record(tmp_pa
     log.close()
     log = open_log(tmp_path / "orders-0", clean=True, recovery_point=3, log_start_offset=93)
     assert (log.log_start_offset, log.log_end_offset) == (0, 3)
-    assert "ends at 3: that it starts at 93 does not count" in caplog.text
+    assert "ends at 3: ignoring the checkpointed log start offset 93" in caplog.text
     assert len(read_values(log)) == 3
 
 

@@ -45,7 +45,7 @@ def test_cleaned_files_are_incomplete_and_go(folder):
 def test_a_swap_file_takes_the_place_of_the_segments_it_was_made_of(folder, caplog):
     write(folder, 0, ".swap", 1, 3)
     assert values(folder) == [b"new 1", b"new 3", *(b"old %d" % number for number in range(4, 8))]
-    assert "a compaction was interrupted, and is finished" in caplog.text
+    assert "finishing an interrupted compaction" in caplog.text
 
 
 def test_so_it_does_when_some_of_those_are_gone_already(folder):
