@@ -1,7 +1,6 @@
-"""What `Broker` is given, checked: mistakes are told in words, and where they are made.
+"""Checks the arguments of `Broker(...)` and `Broker.create_topic(...)`. Pure functions.
 
-Those about the broker itself are KafkaConfigurationErrors, as those about its options. Pure
-functions.
+Mistakes in what a broker is made with raise KafkaConfigurationError, as those in its options do.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from pyclient.errors import KafkaConfigurationError
 
 
 def given_config(config: Mapping[str, object] | None) -> BrokerConfig:
-    """The options."""
     if not isinstance(config, Mapping | None):
         raise KafkaConfigurationError(
-            f"config is a dict of options, as {{'num.partitions': 3}}, not {type(config).__name__}",
+            f"config must be a dict of options, such as {{'num.partitions': 3}}, not"
+            f" {type(config).__name__}",
             key="config",
             value=config,
         )
@@ -35,12 +34,12 @@ def given_config(config: Mapping[str, object] | None) -> BrokerConfig:
 
 
 def given_clock(clock: Clock | None) -> Clock:
-    """The time; the machine's own by default."""
     if clock is None:
         return SystemClock()
     if isinstance(clock, type) or not (hasattr(clock, "now_ms") and hasattr(clock, "monotonic_ms")):
         raise KafkaConfigurationError(
-            f"{clock!r} is no clock: ManualClock() is, or what has now_ms() and monotonic_ms()",
+            f"{clock!r} is not a clock: pass ManualClock(), or an object with now_ms() and"
+            " monotonic_ms()",
             key="clock",
             value=clock,
         )
@@ -48,22 +47,23 @@ def given_clock(clock: Clock | None) -> Clock:
 
 
 def given_listeners(config: BrokerConfig, host: str | None, port: int) -> list[Listener]:
-    """Where to listen."""
     if not isinstance(host, str | None):
         raise KafkaConfigurationError(
-            f"the host is a str, as '127.0.0.1', not {type(host).__name__}", key="host", value=host
+            f"the host must be a str, such as '127.0.0.1', not {type(host).__name__}",
+            key="host",
+            value=host,
         )
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= PORT_MAX:
-        raise KafkaConfigurationError(f"{port!r} is no port: 0 to {PORT_MAX} are", key="port")
+        raise KafkaConfigurationError(f"the port must be 0 to {PORT_MAX}, not {port!r}", key="port")
     if config[LISTENERS] is not None and (host is not None or port):
         raise KafkaConfigurationError(
-            f"give either a host and a port, or {LISTENERS}: the latter has both", key=LISTENERS
+            f"pass a host and a port, or {LISTENERS}, but not both", key=LISTENERS
         )
     return configured_listeners(config, DEFAULT_HOST if host is None else host, port)
 
 
 def given_log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None) -> list[str]:
-    """The folders that the data is in; none for a temporary one."""
+    """The data folders; an empty list for a temporary one."""
     data_folder = None if data_dir is None else _folder(data_dir)
     for option in ("log.dirs", "log.dir"):
         folders: list[str] | None = config[option]
@@ -71,7 +71,7 @@ def given_log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None
             continue
         if data_folder is not None:
             raise KafkaConfigurationError(
-                f"give either a data folder or {option}: they are the same", key=option
+                f"pass a data folder or {option}, but not both", key=option
             )
         if len(set(folders)) < len(folders):
             raise KafkaConfigurationError(f"{option} has a folder twice", key=option, value=folders)
@@ -80,28 +80,28 @@ def given_log_dirs(config: BrokerConfig, data_dir: str | os.PathLike[str] | None
 
 
 def given_topic(name: str, partitions: int, config: Mapping[str, object] | None) -> NewTopic:
-    """A topic to be made.
+    """A topic to create.
 
     Raises:
-        TypeError: the name, the number or the options are something else.
-        PolicyViolationError: it has more partitions than can be made at once.
+        TypeError: the name, the number or the options have another type.
+        PolicyViolationError: there are too many partitions for one request.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a topic's name is a str, not {type(name).__name__}")
+        raise TypeError(f"the topic name must be a str, not {type(name).__name__}")
     try:
         count = operator.index(partitions)
     except TypeError:
         count = None
     if count is None or isinstance(partitions, bool):
-        raise TypeError(f"the number of partitions is an int, not {partitions!r}")
+        raise TypeError(f"the number of partitions must be an int, not {partitions!r}")
     if not isinstance(config, Mapping | None):
         raise TypeError(
-            "config is a dict of the topic's options, as {'retention.ms': 1000}, not"
+            "config must be a dict of topic options, such as {'retention.ms': 1000}, not"
             f" {type(config).__name__}"
         )
     for option in config or {}:
         if not isinstance(option, str):
-            raise TypeError(f"{option!r} is no option: they are named by strings")
+            raise TypeError(f"option names must be strings, not {option!r}")
     check_new_partitions(count)
     configs = {option: _text(value) for option, value in (config or {}).items()}
     return NewTopic(name, partitions=count, configs=configs)
@@ -110,14 +110,14 @@ def given_topic(name: str, partitions: int, config: Mapping[str, object] | None)
 def _folder(data_dir: str | os.PathLike[str]) -> str:
     folder = os.fspath(data_dir) if isinstance(data_dir, os.PathLike) else data_dir
     if not isinstance(folder, str):
-        hint = ": options are given as config=" if isinstance(folder, Mapping) else ""
+        hint = ": pass options as config=" if isinstance(folder, Mapping) else ""
         raise KafkaConfigurationError(
-            f"the data folder is a path, a str or a Path, not {type(folder).__name__}{hint}",
+            f"the data folder must be a str or a Path, not {type(folder).__name__}{hint}",
             key="data_dir",
             value=data_dir,
         )
-    if not folder:  # an unset variable, say: not the folder that the process happens to be in
-        raise KafkaConfigurationError("the data folder has no name", key="data_dir")
+    if not folder:  # perhaps an unset variable: do not use the working directory
+        raise KafkaConfigurationError("the data folder is an empty string", key="data_dir")
     return folder
 
 

@@ -1,8 +1,8 @@
-"""The broker's options as they were given, and what topics make of them.
+"""The broker's options in force, and the options of topics that follow from them.
 
-What is set for a topic goes over the broker's options, and what is set for the broker while it
-runs goes over what it was started with. Such *dynamic* options are, of Kafka's, those that are
-the defaults of topics. Serving thread only (while the node opens: the thread that opens it).
+A topic's own options override the broker's, and dynamic options override those that the broker
+was started with. Only the defaults of topics are dynamic here. Serving thread only (while the
+node opens: the thread that opens it).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ DYNAMIC_NAMES: Final = frozenset(TOPIC_SYNONYMS.values())
 
 
 class BrokerConfig:
-    """The broker's options, and what topics make of them.
+    """The broker's options, and the options of topics that follow from them.
 
     Attributes:
-        dynamic_broker: what was set for this broker while it ran.
-        dynamic_default: what was set for all brokers, which counts less.
+        dynamic_broker: what was set for this broker while it runs.
+        dynamic_default: what was set for all brokers; `dynamic_broker` overrides it.
     """
 
     def __init__(self, options: Mapping[str, object] | None = None) -> None:
-        """Parse options by Kafka's names; those without an effect here are named in a warning.
+        """Parse options by Kafka's names; warn about those without an effect here.
 
         Raises:
-            KafkaConfigurationError: an option is unknown or has a value that is not allowed.
+            KafkaConfigurationError: an option is unknown, or its value is not allowed.
         """
         for_all, self._for_listener = _by_listener(options or {})
         self._config: Config = BROKER_DEFINITION.parse(_effective(for_all))
@@ -61,16 +61,16 @@ class BrokerConfig:
         return self._config[name]
 
     def is_explicit(self, name: str) -> bool:
-        """Whether the broker was started with a value, be it the default."""
+        """Whether the broker was started with a value for it, even if that is the default."""
         return self._config.is_explicit(name)
 
     @property
     def listeners_with_options(self) -> list[str]:
-        """The names that `listener.name.NAME.` options were given for."""
+        """The listeners that have `listener.name.NAME.` options."""
         return list(self._for_listener)
 
     def tls_options(self, listener: str) -> dict[str, Any]:
-        """The `ssl.` options of a listener: its own go before those of all."""
+        """The `ssl.` options of a listener: its own override those for all."""
         own = self._for_listener.get(listener.lower())
         return {
             name: own[name] if own is not None and own.is_explicit(name) else self[name]
@@ -78,7 +78,7 @@ class BrokerConfig:
         }
 
     def set_dynamic(self, broker: Mapping[str, str], default: Mapping[str, str]) -> None:
-        """Go by what was set while the broker runs, for it or for all brokers."""
+        """Apply what was set while the broker runs, for it or for all brokers."""
         self.dynamic_broker = dict(broker)
         self.dynamic_default = {**self._cluster_minimum(), **default}
         self._topic_defaults = self._static_topic_defaults()
@@ -89,27 +89,27 @@ class BrokerConfig:
                 self._topic_defaults.update(given)
 
     def static_topic_default(self, name: str) -> Any:
-        """What the broker was started with, or the default."""
+        """The value that the broker was started with, or the default."""
         return self._server_value(TOPIC_SYNONYMS[name])
 
     def topic_default_is_explicit(self, name: str) -> bool:
-        """Whether the broker was started with that value, in whatever unit."""
+        """Whether the broker was started with a value for it, in any unit."""
         server_name = TOPIC_SYNONYMS[name]
         units = [coarser for coarser, _ in COARSER_UNITS.get(server_name, ())]
         return any(map(self.is_explicit, (server_name, *units)))
 
     def topic_values(self, overrides: Mapping[str, str]) -> dict[str, Any]:
-        """All options of a topic, in their types."""
+        """All options of a topic with these overrides, converted to their types."""
         return {**self._topic_defaults, **self._converted(TOPIC_DEFINITION, overrides)}
 
     def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        """What a topic's log needs to know."""
+        """The options of a topic's log."""
         return LogConfig.from_values(self.topic_values(overrides))
 
     def check_topic(
         self, configs: Mapping[str, str | None], beside: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """What somebody wants to set for a topic, beside what is set, if it is allowed.
+        """Check options to set for a topic, together with those that are set (`beside`).
 
         Raises:
             InvalidConfigurationError: an option is unknown, null, has a wrong value, or
@@ -127,7 +127,7 @@ class BrokerConfig:
         return checked
 
     def check_dynamic(self, configs: Mapping[str, str]) -> dict[str, str]:
-        """What somebody wants to set for the running broker, if it is allowed.
+        """Check options to set for the running broker.
 
         Raises:
             InvalidRequestError: an option can't be changed while the broker runs, or has a wrong
@@ -143,9 +143,9 @@ class BrokerConfig:
         return checked
 
     def _converted(self, definition: ConfigDefinition, texts: Mapping[str, str]) -> dict[str, Any]:
-        """The values that mean something here.
+        """Convert the values that are valid here, and warn once about others.
 
-        A folder of Apache Kafka may have others set; they were valid there, and are kept.
+        A data folder of Apache Kafka may have others; they stay in its metadata.
         """
         values: dict[str, Any] = {}
         for name, text in texts.items():
@@ -154,7 +154,7 @@ class BrokerConfig:
                 if row is not None:
                     values[name] = row.convert(text)
                     continue
-                reason = "there is no such option here"
+                reason = "this broker has no such option"
             except ValueError as error:
                 reason = str(error)
             if (name, text) not in self._ignored:
@@ -187,7 +187,7 @@ def _by_listener(
     own: dict[str, dict[str, object]] = {}
     for option, value in options.items():
         if not isinstance(option, str):
-            raise KafkaConfigurationError(f"{option!r} is no option: they are named by strings")
+            raise KafkaConfigurationError(f"option names must be strings, not {option!r}")
         listener, _, name = option.removeprefix(_PER_LISTENER).partition(".")
         if option.startswith(_PER_LISTENER) and name in TLS_NAMES:
             own.setdefault(listener, {})[name] = value
@@ -197,7 +197,7 @@ def _by_listener(
 
 
 def _effective(options: Mapping[str, object]) -> dict[str, object]:
-    """The options without those of Apache Kafka that mean nothing here."""
+    """The options with an effect; warns about others that Apache Kafka has."""
     unfamiliar = [name for name in options if not BROKER_DEFINITION.knows(name)]
     if not unfamiliar:
         return dict(options)
@@ -212,7 +212,7 @@ def _effective(options: Mapping[str, object]) -> dict[str, object]:
                 key=name,
             )
     if idle:
-        diagnostics.warn("options without an effect here: %s", ", ".join(sorted(idle)))
+        diagnostics.warn("these options have no effect on this broker: %s", ", ".join(sorted(idle)))
     return {name: value for name, value in options.items() if name not in idle}
 
 

@@ -33,7 +33,7 @@ _WIRE_TYPES: Final[Mapping[object, int]] = {
 
 
 class ConfigSynonym(NamedTuple):
-    """A place that sets an option, or could."""
+    """One of the places where an option can be set."""
 
     name: str
     value: str | None
@@ -41,7 +41,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """An option of a topic or of the broker; `synonyms` has the one that counts first."""
+    """An option of a topic or of the broker; the first of its `synonyms` is in force."""
 
     name: str
     value: str | None
@@ -53,12 +53,12 @@ class ConfigEntry(NamedTuple):
 
     @property
     def sensitive(self) -> bool:
-        """Whether its value is never shown."""
+        """Whether its value is hidden from clients."""
         return self.wire_type == _PASSWORD
 
 
 def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Every option of a topic, given what was set for it."""
+    """Every option of a topic with these overrides."""
     return [
         _topic_entry(config, row, overrides.get(name))
         for name, row in sorted(TOPIC_DEFINITION.keys.items())
@@ -66,7 +66,7 @@ def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> list[Co
 
 
 def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
-    """Every option of the broker; those that are the defaults of topics can be changed."""
+    """Every option of the broker; only the defaults of topics can be changed."""
     return [
         _entry(row, _broker_synonyms(config, name), read_only=name not in DYNAMIC_NAMES)
         for name, row in sorted(BROKER_DEFINITION.keys.items())
@@ -74,7 +74,7 @@ def broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def default_broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
-    """What was set for all brokers while they run, and only that."""
+    """Only the options that were set for all brokers while they run."""
     return [
         _entry(
             BROKER_DEFINITION.keys[name],
@@ -131,7 +131,7 @@ def _entry(row: ConfigKey, synonyms: list[ConfigSynonym], *, read_only: bool) ->
 
 
 def as_text(value: Any) -> str | None:
-    """A value as Kafka writes it; what is secret, not at all."""
+    """A value as Kafka writes it; None for a secret."""
     if value is None or isinstance(value, Secret):
         return None
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""The names of Apache Kafka's broker options: 4.3's, and some that older files still have.
+"""The names of Apache Kafka's broker options: those of 4.3, and some of older releases.
 
-Only names: `broker_keys` has those that mean something here. A known name without an effect is
-worth a warning, an unknown one is a mistake. Imported when there is such a name to look at.
+Only names; `keys` has the options with an effect here. A name that is only in this table gets a
+warning, an unknown name an error. Imported when an option is not in `keys`.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ def is_known_to_kafka(name: str) -> bool:
 
 
 def nearest(name: str) -> str | None:
-    """The option that somebody may have meant."""
+    """The option with the most similar name, for an error text."""
     import difflib  # only an error needs it
 
-    # In order: of two that are as near, the same one every time.
+    # Sorted, so that a tie always gives the same one.
     near = difflib.get_close_matches(name, sorted(_NAMES), n=1)
     return near[0] if near else None

@@ -1,7 +1,7 @@
 """The broker's options and its topics', by Kafka's names: one row each, all with an effect.
 
-A topic's defaults are broker options too: `segment.bytes` is `log.segment.bytes` here. Tables
-only; what is made of them is in `config`.
+A topic's defaults are broker options too: `segment.bytes` is `log.segment.bytes` here. Only
+tables; `broker_config` parses by them.
 """
 
 from __future__ import annotations
@@ -23,33 +23,31 @@ MIN_INSYNC_REPLICAS: Final = ConfigKey(
     INT,
     1,
     at_least(1),
-    "How many in-sync replicas a produce request with acks=all needs; all, if there are fewer.",
+    "In-sync replicas that Produce with acks=all needs; all replicas, if there are fewer.",
 )
 COMPRESSION_TYPE: Final = ConfigKey(
     "compression.type",
     str,
     "producer",
     one_of("producer"),
-    "The codec that batches are kept in: always the producer's own here.",
+    "The codec of stored batches: this broker always keeps the producer's.",
 )
-# Accepted as far as they say how it is anyway: programs name them to be on the safe side.
+# Accepted with the one value that this broker implements: programs set them to be safe.
 _AS_IT_IS: Final = (
-    ConfigKey(
-        "preallocate", bool, False, one_of(False), "Segments take room as they grow, never before."
-    ),
+    ConfigKey("preallocate", bool, False, one_of(False), "Segments are never preallocated."),
     ConfigKey(
         "segment.jitter.ms",
         LONG,
         0,
         one_of(0),
-        "Segments are closed when they are due, not around.",
+        "Segments roll when they are due, without jitter.",
     ),
     ConfigKey(
         "unclean.leader.election.enable",
         bool,
         False,
         one_of(False),
-        "A replica that is not in sync never becomes the leader.",
+        "Only an in-sync replica becomes the leader.",
     ),
 )
 TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, COMPRESSION_TYPE, *_AS_IT_IS)
@@ -63,7 +61,7 @@ TOPIC_SYNONYMS: Final[Mapping[str, str]] = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 
-# Times that Kafka also takes in larger units; the finest one that is given counts.
+# Times that Kafka also takes in larger units; the finest unit that is set wins.
 COARSER_UNITS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "log.retention.ms": (
         ("log.retention.minutes", _MINUTE_MS),
@@ -84,44 +82,42 @@ _LOG_DEFAULT_ROWS: Final = tuple(
 )
 
 BROKER_ROWS: Final = (
-    ConfigKey(
-        "node.id", INT, 1, at_least(0), "The number of this broker in its cluster.", ("broker.id",)
-    ),
+    ConfigKey("node.id", INT, 1, at_least(0), "The id of this broker.", ("broker.id",)),
     ConfigKey(
         "advertised.listeners",
         list,
         None,
         not_empty(),
-        "The addresses given to clients, as NAME://host:port; where it listens if not set.",
+        "The addresses that clients are told, as NAME://host:port. If not set, those of listeners.",
     ),
-    ConfigKey("broker.rack", str, None, None, "The rack that this broker stands in."),
+    ConfigKey("broker.rack", str, None, None, "The rack of this broker."),
     ConfigKey(
         "auto.create.topics.enable",
         bool,
         True,
         None,
-        "Whether a topic that a client asks for is created if there is none.",
+        "Whether a missing topic is created when a client asks for it.",
     ),
     ConfigKey(
         "connections.max.idle.ms",
         LONG,
         600_000,
         at_least(-1),
-        "How long a connection may be silent before it is closed; -1: for ever.",
+        "How long a connection may be idle before it is closed; -1 for ever.",
     ),
     ConfigKey(
         "controller.listener.names",
         list,
         [],
         None,
-        "Listeners that are not opened: the controller has no port of its own here.",
+        "Listeners of the controller; not opened, as this broker is its own controller.",
     ),
     ConfigKey(
         "default.replication.factor",
         INT,
         1,
         at_least(1),
-        "How many replicas a topic gets that does not say.",
+        "Replication factor of topics that do not specify one.",
     ),
     ConfigKey("delete.topic.enable", bool, True, None, "Whether clients may delete topics."),
     ConfigKey(
@@ -129,21 +125,21 @@ BROKER_ROWS: Final = (
         INT,
         55 << 20,
         at_least(1024),
-        "The most that one fetch request gets, whatever it asks for.",
+        "The most bytes that one Fetch response holds.",
     ),
     ConfigKey(
         "group.initial.rebalance.delay.ms",
         INT,
         0,
         at_least(0),
-        "How long a new group waits for more members: not at all here, 3000 in Apache Kafka.",
+        "How long a new group waits for more members. Apache Kafka's default is 3000.",
     ),
     ConfigKey(
         "group.max.session.timeout.ms",
         INT,
         1_800_000,
         at_least(0),
-        "The longest session timeout that a member may ask for.",
+        "The longest session timeout that a group member may request.",
     ),
     ConfigKey(
         "group.max.size",
@@ -157,102 +153,102 @@ BROKER_ROWS: Final = (
         INT,
         6000,
         at_least(0),
-        "The shortest session timeout that a member may ask for.",
+        "The shortest session timeout that a group member may request.",
     ),
     ConfigKey(
         "listener.security.protocol.map",
         str,
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         None,
-        "What each listener speaks, as NAME:PROTOCOL; PLAINTEXT and SSL are served.",
+        "The protocol of each listener, as NAME:PROTOCOL; PLAINTEXT and SSL are supported.",
     ),
     ConfigKey(
         "listeners",
         list,
         None,
         not_empty(),
-        "Where to listen, as NAME://host:port; an empty host is every address of the machine.",
+        "Where to listen, as NAME://host:port; an empty host means all interfaces.",
     ),
-    ConfigKey("log.dir", list, None, not_empty(), "The folder to keep data in, or several."),
+    ConfigKey("log.dir", list, None, not_empty(), "The data folder, or several."),
     ConfigKey(
         "log.dirs",
         list,
         None,
         not_empty(),
-        "The folders to keep data in; partitions are spread over them. log.dir if not set.",
+        "The data folders; partitions are spread over them. If not set, log.dir.",
     ),
     ConfigKey(
         "log.cleaner.backoff.ms",
         LONG,
         15_000,
         at_least(0),
-        "How often logs are looked for that are due for compaction.",
+        "How long the cleaner sleeps when no log needs compaction.",
     ),
     ConfigKey(
         "log.cleaner.dedupe.buffer.size",
         LONG,
         128 << 20,
         at_least(1 << 20),
-        "The most memory that compaction takes for keys; a log with more takes several rounds.",
+        "Memory for the keys of a compaction; a log with more keys takes several rounds.",
     ),
     ConfigKey(
         "log.cleaner.enable",
         bool,
         True,
         None,
-        "Whether the topics with cleanup.policy=compact are compacted.",
+        "Whether topics with cleanup.policy=compact are compacted.",
     ),
     ConfigKey(
         "log.retention.check.interval.ms",
         LONG,
         300_000,
         at_least(1),
-        "How often old segments are looked for.",
+        "How often retention is checked.",
     ),
     ConfigKey(
         "log.retention.hours",
         INT,
         168,
         at_least(-1),
-        "How old records may grow; log.retention.minutes and .ms go before it.",
+        "How long records are kept; log.retention.minutes and log.retention.ms override it.",
     ),
     ConfigKey(
         "log.retention.minutes",
         INT,
         None,
         at_least(-1),
-        "How old records may grow; log.retention.ms goes before it.",
+        "How long records are kept; log.retention.ms overrides it.",
     ),
     ConfigKey(
         "log.roll.hours",
         INT,
         168,
         at_least(1),
-        "How much later than its first batch a segment's records may be; log.roll.ms goes first.",
+        "How long a segment is appended to before a new one starts; log.roll.ms overrides it.",
     ),
     ConfigKey(
         "max.incremental.fetch.session.cache.slots",
         INT,
         1000,
         at_least(0),
-        "How many fetch sessions are kept; clients beyond that send full requests.",
+        "How many fetch sessions are kept; further clients send full requests.",
     ),
     ConfigKey(
         "max.request.partition.size.limit",
         INT,
         2000,
         at_least(1),
-        "How many partitions one response to DescribeTopicPartitions shows at most.",
+        "The most partitions in one DescribeTopicPartitions response.",
     ),
     ConfigKey(
-        "num.partitions", INT, 1, at_least(1), "How many partitions a topic gets that does not say."
+        "num.partitions", INT, 1, at_least(1), "Partitions of topics that do not specify a number."
     ),
     ConfigKey(
         "offset.metadata.max.bytes",
         INT,
         4096,
         at_least(0),
-        "How much text a consumer may leave with a committed offset.",
+        "The largest metadata of a committed offset.",
     ),
     ConfigKey(
         "offsets.retention.check.interval.ms",
@@ -273,36 +269,36 @@ BROKER_ROWS: Final = (
         INT,
         50,
         at_least(1),
-        "How many partitions __consumer_offsets gets when it is created.",
+        "Partitions of __consumer_offsets when it is created.",
     ),
     ConfigKey(
         "offsets.topic.replication.factor",
         SHORT,
         1,
         at_least(1),
-        "How many replicas __consumer_offsets gets when it is created.",
+        "Replication factor of __consumer_offsets when it is created.",
     ),
     ConfigKey(
         "offsets.topic.segment.bytes",
         INT,
         100 << 20,
         at_least(1024),
-        "The segment size of __consumer_offsets when it is created.",
+        "Segment size of __consumer_offsets when it is created.",
     ),
     ConfigKey(
         "socket.request.max.bytes",
         INT,
         100 << 20,
         at_least(1),
-        "The largest request that is read; a connection that announces more is closed.",
+        "The largest request; a connection that sends a larger one is closed.",
     ),
     ConfigKey(
         "socket.send.buffer.bytes",
         INT,
         256 << 10,
         at_least(-1),
-        "How much of its answers a connection hands to the system ahead of the client; -1: as much "
-        "as that likes to take, for clients far away. 102400 in Apache Kafka.",
+        "The socket's send buffer (SO_SNDBUF); -1 is the system's default, best for distant"
+        " clients. Apache Kafka's default is 102400.",
     ),
     *TLS_ROWS,
     *_LOG_DEFAULT_ROWS,

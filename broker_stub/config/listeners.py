@@ -1,7 +1,7 @@
 """Where a broker listens, and which addresses it gives to clients: Kafka's `listeners` options.
 
-A listener has a name; a client that came in on one is told of addresses of that one. Listeners of
-the controller are left out: here it has no port of its own. Pure functions over the options.
+A client is told the addresses of the listener that it connected to. Listeners of the controller
+are not opened: it has no port of its own here. Pure functions over the options.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from broker_stub.metadata.image import Endpoint
 from pyclient.errors import KafkaConfigurationError
 
 DEFAULT_NAME: Final = "PLAINTEXT"
-# An address, not a name: some clients resolve localhost to ::1 and find nobody there.
+# Not localhost: some clients resolve it to ::1, where nothing listens.
 DEFAULT_HOST: Final = "127.0.0.1"
 
 _SYNTAX: Final = r"(?P<name>[A-Za-z0-9_-]+)://(?P<host>\[[^\]]*\]|[^:\[\]/]*):(?P<port>\d+)"
 PORT_MAX: Final = 65535
 _EVERYWHERE: Final = ("0.0.0.0", "::")
-# In the order of Kafka's numbers for them.
+# In the order of Kafka's protocol ids.
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SERVED: Final = ("PLAINTEXT", "SSL")
 
@@ -33,18 +33,18 @@ _CONTROLLERS: Final = "controller.listener.names"
 
 
 class Listener(NamedTuple):
-    """A place to listen at. An empty host is every address of the machine, port 0 a free port."""
+    """Where to listen. An empty host means all interfaces, port 0 a free port."""
 
     name: str
     host: str
     port: int
     advertised: tuple[str, int] | None = None
-    """What clients are told: where it listens, unless this says otherwise."""
+    """The address for clients, if it differs from where the broker listens."""
     has_tls: bool = False
 
     @property
     def endpoint(self) -> Endpoint:
-        """What clients of this listener are told."""
+        """The address that clients of this listener are told."""
         host, port = self.advertised or (self.host or os.uname().nodename, 0)
         protocol = _PROTOCOLS.index("SSL" if self.has_tls else "PLAINTEXT")
         return Endpoint(self.name, host, port or self.port, protocol)
@@ -53,10 +53,10 @@ class Listener(NamedTuple):
 def configured_listeners(
     config: BrokerConfig, host: str = DEFAULT_HOST, port: int = 0
 ) -> list[Listener]:
-    """The listeners that the options ask for; one at `host` and `port` if they name none.
+    """The listeners that the options name; one at `host` and `port` if they name none.
 
     Raises:
-        KafkaConfigurationError: they make no sense, or ask for what is not served.
+        KafkaConfigurationError: the options are malformed, or name an unsupported protocol.
     """
     if config[LISTENERS] is None:
         listeners = [Listener(DEFAULT_NAME, host, port)]
@@ -66,7 +66,7 @@ def configured_listeners(
     controllers = {name.upper() for name in config[_CONTROLLERS]}
     served = [one for one in listeners if one.name not in controllers]
     if not served:
-        raise _refused(LISTENERS, config[LISTENERS], "there is no listener for clients in it")
+        raise _refused(LISTENERS, config[LISTENERS], "it has no listener for clients")
     served = _with_protocols(served, config[_PROTOCOL_MAP])
     advertised = {one.name: (one.host, one.port) for one in _advertised(config)}
     _check_advertised(advertised, listeners, config)
@@ -76,14 +76,14 @@ def configured_listeners(
         if one.endpoint.host in _EVERYWHERE:
             if config[LISTENERS] is None and one.advertised is None:
                 raise KafkaConfigurationError(
-                    f"clients can't connect to {host}: name an address for them, as in"
+                    f"clients can't connect to {host}: advertise another address, for example"
                     f" {_ADVERTISED}={one.name}://kafka.test:{port}",
                     key=_ADVERTISED,
                 )
             raise _refused(
                 LISTENERS if one.advertised is None else _ADVERTISED,
                 f"{one.name}://{one.endpoint.host}:{one.endpoint.port}",
-                f"{one.endpoint.host} is no address that clients can connect to: name one in"
+                f"clients can't connect to {one.endpoint.host}: name another address in"
                 f" {_ADVERTISED}",
             )
     return made
@@ -104,7 +104,7 @@ def _parsed(option: str, texts: Sequence[str]) -> list[Listener]:
             )
         name = found["name"].upper()
         if name in listeners:
-            raise _refused(option, ",".join(texts), f"{name} is in it twice")
+            raise _refused(option, ",".join(texts), f"it has {name} twice")
         listeners[name] = Listener(name, found["host"].strip("[]"), int(found["port"]))
     return list(listeners.values())
 
@@ -125,18 +125,22 @@ def _with_protocols(listeners: Sequence[Listener], protocol_map: str) -> list[Li
         name, separator, protocol = text.partition(":")
         if not separator or protocol.strip().upper() not in _PROTOCOLS:
             raise _refused(
-                _PROTOCOL_MAP, text, f"it must be NAME:PROTOCOL, of {', '.join(_PROTOCOLS)}"
+                _PROTOCOL_MAP,
+                text,
+                f"it must be NAME:PROTOCOL, one of {', '.join(_PROTOCOLS)}",
             )
         protocols[name.strip().upper()] = protocol.strip().upper()
     for one in listeners:
         spoken = protocols.get(one.name)
         if spoken is None:
             raise _refused(
-                LISTENERS, one.name, f"{_PROTOCOL_MAP} must say which it is: {' or '.join(_SERVED)}"
+                LISTENERS,
+                one.name,
+                f"{_PROTOCOL_MAP} has no entry for it: {' or '.join(_SERVED)}",
             )
         if spoken not in _SERVED:
             raise _refused(
-                LISTENERS, one.name, f"{spoken} is not served, only {' and '.join(_SERVED)} are"
+                LISTENERS, one.name, f"{spoken} is not supported, only {' and '.join(_SERVED)} are"
             )
     return [one._replace(has_tls=protocols[one.name] == "SSL") for one in listeners]
 
@@ -154,15 +158,15 @@ def _check_advertised(
 
 
 def _check_own_options(listeners: Sequence[Listener], config: BrokerConfig) -> None:
-    # Those of controllers need not be among the listeners of a broker.
+    # The controller's listeners need not be among the broker's.
     names = sorted(
         {*(one.name.lower() for one in listeners), *map(str.lower, config[_CONTROLLERS])}
     )
     for name in config.listeners_with_options:
         if name not in names:
             raise KafkaConfigurationError(
-                f"broker options of 'listener.name.{name}' are nobody's: the listeners are"
-                f" {', '.join(names)}, in lower case here",
+                f"broker options of 'listener.name.{name}' have no listener: the listeners are"
+                f" {', '.join(names)} (write them in lower case here)",
                 key=f"listener.name.{name}",
             )
 

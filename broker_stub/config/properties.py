@@ -1,7 +1,7 @@
-"""Files in the style of Kafka's `server.properties`: one `key=value` a line.
+"""Parses files like Kafka's `server.properties`: one `key=value` a line.
 
-A colon or a space will do as well; a backslash at the end joins the next line, and anywhere else
-takes the meaning from the character behind it.
+As in Java, a colon or a space separates too, a backslash at the end of a line joins the next one,
+and elsewhere it escapes the next character. Pure functions, but for reading the file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _CONTROL: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The options in a file; the last of a repeated key counts, as in Java.
+    """The options in a file; of a repeated key the last value wins, as in Java.
 
     Raises:
         KafkaConfigurationError: the file can't be read, or a line has no value.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # with the mark that some editors put before
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except OSError as error:
         raise KafkaConfigurationError(f"can't read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

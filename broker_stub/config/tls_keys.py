@@ -1,7 +1,7 @@
-"""The broker's options of TLS, by Kafka's names. A listener may have values of its own:
-`listener.name.internal.ssl.client.auth` goes before `ssl.client.auth` for INTERNAL.
+"""The broker's TLS options, by Kafka's names. A listener may have its own values:
+`listener.name.internal.ssl.client.auth` overrides `ssl.client.auth` for INTERNAL.
 
-Tables only; `tls` makes contexts of them.
+Only tables; `net/tls.py` makes contexts of the values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TLS_ROWS: Final = (
         str,
         "none",
         one_of("none", "requested", "required"),
-        "Whether clients must have a certificate that the trust store leads to, or may.",
+        "Whether a client certificate is required, requested, or not asked for.",
     ),
     ConfigKey(
         "ssl.enabled.protocols",
@@ -27,21 +27,21 @@ TLS_ROWS: Final = (
         Rule(
             f"of {', '.join(_VERSIONS)}", lambda value: bool(value) and set(value) <= set(_VERSIONS)
         ),
-        "The versions of TLS that may be spoken.",
+        "The TLS versions that are accepted.",
     ),
     ConfigKey(
         "ssl.key.password",
         SECRET,
         None,
         None,
-        "The password that the private key is encrypted with.",
+        "The password of the private key.",
     ),
     ConfigKey(
         "ssl.keystore.certificate.chain",
         SECRET,
         None,
         None,
-        "The broker's certificate and those that lead up to its authority, as PEM text.",
+        "The broker's certificate chain, as PEM text.",
     ),
     ConfigKey("ssl.keystore.key", SECRET, None, None, "The broker's private key, as PEM text."),
     ConfigKey(
@@ -49,36 +49,35 @@ TLS_ROWS: Final = (
         str,
         None,
         None,
-        "A PEM file with the broker's private key, its certificate and those that lead up to its"
-        " authority.",
+        "A PEM file with the broker's private key and certificate chain.",
     ),
     ConfigKey(
         "ssl.keystore.type",
         str,
         "JKS",
         None,
-        "The format of certificate and key: a listener with TLS needs PEM here.",
+        "The format of the key store; must be PEM for a listener with TLS.",
     ),
     ConfigKey(
         "ssl.truststore.certificates",
         SECRET,
         None,
         None,
-        "The certificates of the authorities that clients' certificates are from, as PEM text.",
+        "The CA certificates that client certificates are verified with, as PEM text.",
     ),
     ConfigKey(
         "ssl.truststore.location",
         str,
         None,
         None,
-        "A PEM file with the certificates of the authorities that clients' certificates are from.",
+        "A PEM file with the CA certificates that client certificates are verified with.",
     ),
     ConfigKey(
         "ssl.truststore.type",
         str,
         "JKS",
         None,
-        "The format of the trust store: PEM, if there is one.",
+        "The format of the trust store; must be PEM if there is one.",
     ),
 )
 TLS_NAMES: Final = frozenset(row.name for row in TLS_ROWS)

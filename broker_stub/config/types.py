@@ -1,4 +1,4 @@
-"""The integers of Kafka's options, which have sizes: 16, 32 or 64 bits. A leaf."""
+"""The integer types of Kafka's options: 16, 32 and 64 bits."""
 
 from typing import Any, Final
 

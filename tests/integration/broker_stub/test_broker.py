@@ -193,7 +193,7 @@ def test_topics_are_created_from_any_thread_and_errors_are_raised():
             broker.create_topic("orders")
         with pytest.raises(InvalidTopicError):
             broker.create_topic("no/slash")
-        with pytest.raises(TypeError, match="a topic's name is a str"):
+        with pytest.raises(TypeError, match="the topic name must be a str"):
             broker.create_topic(None)
         with pytest.raises(PolicyViolationError, match="at most 10000"):
             broker.create_topic("large", partitions=2**31)

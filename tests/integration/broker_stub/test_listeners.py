@@ -90,7 +90,7 @@ def test_a_taken_port_of_a_second_listener_frees_the_first_again():
 
 def test_host_and_port_are_one_way_to_say_it_and_listeners_the_other():
     for other in ({"port": 9092}, {"host": "127.0.0.1"}):
-        with pytest.raises(KafkaConfigurationError, match="either a host and a port, or listeners"):
+        with pytest.raises(KafkaConfigurationError, match="a host and a port, or listeners"):
             Broker(config=LISTENERS, **other)
 
 

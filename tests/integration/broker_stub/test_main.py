@@ -119,12 +119,18 @@ def test_an_option_without_a_value_is_told(tmp_path):
         (["--config", "num.partitions=many"], "an integer of 32 bits, at least 1"),
         (["--config", "nothing.of=kind"], "broker-stub --list-options lists all"),
         (["--config", "listeners=9092"], "NAME://host:port"),
-        (["--host=0.0.0.0"], "name an address for them, as in advertised.listeners=PLAINTEXT://"),
+        (
+            ["--host=0.0.0.0"],
+            "advertise another address, for example advertised.listeners=PLAINTEXT://",
+        ),
         (["--host=nowhere.invalid"], "can't listen on port"),
-        (["--host=127.0.0.1", "--config", "listeners=PLAINTEXT://:0"], "either a host and a port"),
-        (["--data-dir=x", "--config", "log.dirs=y"], "either a data folder or log.dirs"),
+        (
+            ["--host=127.0.0.1", "--config", "listeners=PLAINTEXT://:0"],
+            "a host and a port, or",
+        ),
+        (["--data-dir=x", "--config", "log.dirs=y"], "a data folder or log.dirs, but not both"),
         (["--properties=/nowhere"], "can't read /nowhere: No such file or directory\n"),
-        (["--data-dir="], "the data folder has no name"),
+        (["--data-dir="], "the data folder is an empty string"),
         (["--data-dir=/dev/null"], "cannot use /dev/null: File exists\n"),
     ],
 )
@@ -171,7 +177,7 @@ def test_a_file_of_apache_kafka_works_and_what_has_no_effect_is_named(tmp_path):
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
     assert errors == (
-        "options without an effect here: controller.quorum.bootstrap.servers, "
+        "these options have no effect on this broker: controller.quorum.bootstrap.servers, "
         "inter.broker.listener.name, num.network.threads, process.roles\n"
     )
 

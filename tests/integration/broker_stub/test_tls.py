@@ -244,7 +244,7 @@ def test_certificate_and_key_may_be_text_and_the_key_encrypted(certificates, tmp
         ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type is JKS, and only PEM is served"),
         ({"ssl.truststore.location": "/no/such.pem"}, "ssl.truststore.location (/no/such.pem)"),
         ({"ssl.client.auth": "perhaps"}, "one of none, requested, required"),
-        ({"listeners": "SASL_SSL://127.0.0.1:0"}, "SASL_SSL is not served"),
+        ({"listeners": "SASL_SSL://127.0.0.1:0"}, "SASL_SSL is not supported"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said_when_the_broker_is_made(
