@@ -1,21 +1,20 @@
-"""The broker's log lines, under the logger `broker_stub`.
+"""The broker's log lines, by the logger `broker_stub`. Any thread.
 
-`logging` is imported with the first line: a broker that has nothing to report starts without it.
-Any thread may call.
+`logging` is imported with the first line: a broker without one starts faster.
 """
 
 from __future__ import annotations
 
 
 def warn(message: str, *values: object) -> None:
-    """Something went wrong for one client, or was repaired."""
+    """Log a warning: something went wrong for one client, or was repaired."""
     import logging
 
     logging.getLogger("broker_stub").warning(message, *values)
 
 
 def exception(message: str, *values: object) -> None:
-    """A mistake of ours: the traceback of the exception being handled goes with it."""
+    """Log an internal error, with the traceback of the exception being handled."""
     import logging
 
     logging.getLogger("broker_stub").exception(message, *values)

@@ -1,8 +1,7 @@
 """From a request's bytes to its handler, and from its response back to bytes.
 
-Header, version check, decoding, the handler, encoding; and around the handler the interceptors,
-through which tests watch requests and inject faults. No API's behaviour is in here: that is
-`handlers/`, one file each. Serving thread only.
+Reads the header, checks the API's version, decodes, calls the handler and encodes; interceptors
+around the handler let tests watch requests and inject faults. Serving thread only.
 """
 
 from __future__ import annotations
@@ -39,44 +38,44 @@ _DATA_PATH: Final = {0: "produce", 1: "fetch"}
 
 
 class Intervention(NamedTuple):
-    """What an interceptor wants done to one request."""
+    """What an interceptor wants to happen to a request."""
 
     request: Message | None = None
-    """Handle this request in place of the one that came (`on_request` only)."""
+    """Handle this request instead (`on_request` only)."""
     response: Message | None = None
     """Answer this. From `on_request`: the handler does not run."""
     delay_ms: float = 0
-    """Hold the answer back for so long (`on_response` only)."""
+    """Delay the answer by this much (`on_response` only)."""
     close: bool = False
-    """Hang up, without an answer."""
+    """Close the connection without an answer."""
     cut_after_bytes: int | None = None
-    """Write so many bytes of the answer, then hang up (`on_response` only)."""
+    """Write this many bytes of the answer, then close (`on_response` only)."""
 
 
 class Interceptor(Protocol):
-    """Sees every request before its handler and every response before it is encoded."""
+    """Sees every request before its handler, and every response before it is encoded."""
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
         """The APIs and versions to serve: the argument, or less of it."""
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
-        """A request came, and nothing has been done about it yet."""
+        """A request was decoded, and not handled yet."""
 
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> Intervention | None:
-        """A request was carried out; None where it gets no response."""
+        """A request was handled; `response` is None with acks=0."""
 
 
 def refusal(request: Message, error: BrokerResponseError) -> Message | None:
-    """The response that fails a whole request; None if it gets none (acks=0)."""
+    """The response that fails a whole request; None with acks=0."""
     assert request.api_key is not None
     refused: Message | None = _handler_module(request.api_key).refuse(request, error)
     return refused
 
 
 def _handler_module(api_key: int) -> Any:
-    """The handler of an API, imported on its first request: start-up pays for none."""
+    """The handler of an API, imported on its first request to keep the start fast."""
     module = _modules.get(api_key)
     if module is None:
         module = import_module(f"broker_stub.handlers.{module_name(api_key)}")
@@ -100,21 +99,21 @@ _fast_paths: dict[int, Any] = {}
 
 
 class Dispatcher:
-    """Carries out one request after another on a node."""
+    """Handles a node's requests, one after another."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self.interceptors: list[Interceptor] = []
 
     def served(self) -> Mapping[int, ApiVersionRange]:
-        """The APIs and versions that are served at this moment."""
+        """The APIs and versions that are served now."""
         served: Mapping[int, ApiVersionRange] = SERVED
         for interceptor in self.interceptors:
             served = interceptor.served(served)
         return served
 
     def dispatch(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
-        """Carry out the request in `frame` (without its length)."""
+        """Handle the request in `frame` (without its length)."""
         if len(frame) < _HEAD.size:
             return _hang_up(connection, f"a request of {len(frame)} bytes has no header")
         api_key, version, correlation_id = _HEAD.unpack_from(frame)
@@ -141,12 +140,12 @@ class Dispatcher:
             if intervention.response is not None:
                 return self._finish(request, context, intervention.response)
             request = intervention.request or request
-        return self._carry_out(request, context)
+        return self._call_handler(request, context)
 
     def _take_data_path(
         self, frame: memoryview, context: RequestContext
     ) -> Reply | Parked[Reply] | None:
-        """Carry out a Produce or Fetch without the codec, while no interceptor looks at it.
+        """Handle a Produce or Fetch without the codec; no interceptor would see it.
 
         None, with nothing done, where the codec and the handler are needed.
         """
@@ -174,11 +173,11 @@ class Dispatcher:
         return declared.decode_from(frame, position, version)[0]
 
     def _unsupported_api_versions(self, context: RequestContext) -> Reply:
-        # The client can't know yet what we speak: it is told, in the version that all can read.
+        # The client does not know our versions yet: tell it in version 0, which all can read.
         response = _handler_module(_API_VERSIONS).unsupported_version(self.served())
         return Reply(response_frame(response, 0, context.correlation_id))
 
-    def _carry_out(self, request: Message, context: RequestContext) -> Reply | Parked[Reply]:
+    def _call_handler(self, request: Message, context: RequestContext) -> Reply | Parked[Reply]:
         answer: Message | Parked[Any] | None
         try:
             answer = _handler_module(context.api_key).handle(self._node, request, context)
@@ -199,7 +198,7 @@ class Dispatcher:
         self, request: Message, context: RequestContext, error: BrokerResponseError
     ) -> Reply | Parked[Reply]:
         refused = refusal(request, error)
-        # Where no answer is awaited, hanging up is the only way left to tell.
+        # The client reads no answer: closing the connection is the only way to tell it.
         return HANG_UP if refused is None else self._finish(request, context, refused)
 
     def _finish(
@@ -239,7 +238,7 @@ def encode_reply(response: Message | None, context: RequestContext) -> Reply:
     try:
         return Reply(response_frame(response, context.api_version, context.correlation_id))
     except ProtocolError:
-        # A handler's mistake, not the client's: but whatever it waits for, this was not it.
+        # A handler's mistake; the client would misread any other bytes.
         diagnostics.exception("%s can't be encoded", type(response).__name__)
         return HANG_UP
 

@@ -1,8 +1,8 @@
-"""One broker without its sockets and threads: requests in, answers out.
+"""The broker's core, without sockets and threads: requests in, replies out.
 
-`handle` takes a request's bytes and gives the reply, or a parked one; time comes from the clock
-that is injected, blocking work goes to the background that is injected. So the same core runs
-under the server, in a unit test and in simulation. One thread at a time.
+`handle` takes a request's bytes and returns the reply, or a parked one. The clock and the
+background for blocking work are injected, so the same core runs under the server, in unit tests
+and in simulation. Serving thread only (while it opens: the thread that opens it).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """The core of a broker: its state, and what it does with requests."""
+    """Wires the parts of a broker and owns their lifecycle."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Node:
         background: Background,
         files: OpenFiles | None = None,
     ) -> None:
-        """A core that has read nothing yet; `files` opens and syncs, by default on a real disk."""
+        """Make the parts; nothing is read yet. `files` opens and syncs files."""
         self.config = config
         self.clock = clock
         self.entropy = entropy
@@ -89,16 +89,16 @@ class Node:
         self.cluster_id = ""
 
     def open(self, endpoints: Sequence[Endpoint]) -> None:
-        """Read what is on disk, recover it after a crash, and be ready for requests.
+        """Read the disk, recover after a crash, and be ready for requests. May block.
 
         Raises:
-            KafkaStorageError, CorruptRecordError: the folder can't be used as it is.
+            KafkaStorageError, CorruptRecordError: a data folder is locked, damaged or foreign.
         """
         self.logs.open()
         try:
             self._open(endpoints)
         except BaseException:
-            self.logs.abandon()  # whoever comes next finds the folder free
+            self.logs.abandon()  # release the folders
             raise
 
     def _open(self, endpoints: Sequence[Endpoint]) -> None:
@@ -147,25 +147,25 @@ class Node:
 
     @cached_property
     def coordinator(self) -> GroupCoordinator:
-        """The coordinator of groups; imported with the first group."""
+        """The group coordinator, imported on first use."""
         from broker_stub.coordinator.group_coordinator import GroupCoordinator
 
         return GroupCoordinator(self)
 
     def handle(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
-        """Carry out the request in `frame` (without its length); the bytes are ours meanwhile."""
+        """Handle the request in `frame` (without its length), whose bytes may be changed."""
         return self.dispatcher.dispatch(frame, connection)
 
     def close(self) -> None:
-        """Stop cleanly: everything on disk, nothing to recover at the next start."""
+        """Stop cleanly: flush everything, so that the next start recovers nothing. May block."""
         self.logs.close(self.image.brokers[self.node_id].epoch)
 
     def abandon(self) -> None:
-        """Stop as a killed process does: nothing more is written."""
+        """Stop as a killed process does: write nothing."""
         self.logs.abandon()
 
     def brokers(self, listener: str) -> Iterator[tuple[BrokerImage, Endpoint]]:
-        """The brokers that serve on a listener, and where."""
+        """The brokers that a listener's clients can reach, and their addresses."""
         for broker in self.image.brokers.values():
             endpoint = broker.endpoints.get(listener)
             if endpoint is not None and not broker.fenced:

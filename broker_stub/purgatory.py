@@ -1,8 +1,8 @@
-"""Where delayed operations wait: for an event they watch, or for their time to run out.
+"""Where delayed operations wait: for an event on a key they watch, or for a timeout.
 
-`Timers` is the node's one timer, `Purgatory` adds the keys that operations watch (a partition,
-a group). Neither waits itself: the serving loop sleeps until `Timers.next_deadline_ms` and then
-calls `Timers.fire`. Serving thread only.
+`Timers` is the node's one timer; `Purgatory` adds the keys that operations watch (a partition, a
+group). Neither blocks: the serving loop sleeps until `Timers.next_deadline_ms`, then calls
+`Timers.fire`. Serving thread only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyclient.clock import Clock
 
 
 class Timer:
-    """A callback in the future, until it fires or is cancelled."""
+    """A callback at a deadline."""
 
     __slots__ = ("_timers", "callback", "deadline_ms")
 
@@ -32,7 +32,7 @@ class Timer:
         return self.callback is not None
 
     def cancel(self) -> None:
-        """Never fire. Allowed at any time, any number of times."""
+        """Do not call back. No effect if it fired or was cancelled."""
         if self.callback is not None:
             self.callback = None
             self._timers.note_cancelled()
@@ -57,7 +57,7 @@ class Timers:
         return self._clock.monotonic_ms()
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
-        """Call back once `delay_ms` from now have passed."""
+        """Call back in `delay_ms`."""
         timer = Timer(self, self._clock.monotonic_ms() + delay_ms, callback)
         self._count += 1
         heappush(self._heap, (timer.deadline_ms, self._count, timer))
@@ -81,7 +81,7 @@ class Timers:
                 callback()
 
     def note_cancelled(self) -> None:
-        """Count a cancelled timer, and sweep them out when they are most of the heap."""
+        """Count a cancelled timer; remove them when they are most of the heap."""
         self._cancelled += 1
         if self._cancelled > self.SWEEP_AT_LEAST and self._cancelled * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].pending]
@@ -98,11 +98,11 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def try_complete(self, key: Hashable) -> bool:
-        """Something happened to `key`: complete if the condition holds now; tell whether."""
+        """Something happened to `key`: complete if the condition holds now; whether it did."""
 
     @abstractmethod
     def expire(self) -> None:
-        """Complete with what there is: the time has run out."""
+        """The time is up: complete with what there is."""
 
 
 class Purgatory:
@@ -118,24 +118,24 @@ class Purgatory:
     def watch(
         self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: float
     ) -> None:
-        """Keep an operation that can't complete now, until a key is checked or its time is out."""
+        """Keep an operation until it completes on one of its keys, or its time is up."""
         operation.watched = tuple(keys)
         for key in operation.watched:
             self._watchers.setdefault(key, {})[operation] = None
         operation.timer = self._timers.after(timeout_ms, lambda: self._expire(operation))
 
     def check_and_complete(self, key: Hashable) -> None:
-        """Something happened to `key`: complete the operations that waited for it."""
+        """Something happened to `key`: try to complete the operations that watch it."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return
-        # A copy: completing one can make others come and go.
+        # A copy: completing one may add or remove others.
         for operation in tuple(watchers):
             if operation in watchers and operation.try_complete(key):
                 self.forget(operation)
 
     def forget(self, operation: DelayedOperation) -> None:
-        """Take an operation out, completed or given up."""
+        """Remove an operation, completed or abandoned."""
         if operation.timer is not None:
             operation.timer.cancel()
             operation.timer = None

@@ -1,6 +1,6 @@
-"""One request on its way through the node: who sent it, and the answer, now or later.
+"""A request's context, and its reply, now or later.
 
-Plain data between `server` (sockets), `dispatch` and the handlers. Serving thread only.
+Plain data between `net`, `dispatch` and the handlers. Serving thread only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ Answer = TypeVar("Answer")
 
 
 class Reply(NamedTuple):
-    """What goes back on a connection.
+    """What is written to a connection.
 
-    No parts: nothing is sent, and the connection's next request is taken up. `close` hangs up
-    once the parts are written.
+    Without parts, nothing is. `close` closes the connection once the parts are written.
     """
 
     parts: list[Part]
@@ -32,7 +31,7 @@ class CloseConnection(Exception):
 
 
 class ConnectionContext:
-    """The other end of a connection, for as long as it lasts."""
+    """The client's end of a connection."""
 
     __slots__ = ("client_host", "connection_id", "listener")
 
@@ -43,9 +42,9 @@ class ConnectionContext:
 
 
 class RequestContext:
-    """The circumstances of one request: its header, and the connection it came on.
+    """A request's header, and the connection it came on.
 
-    `memo` is what the fault injector of a test decided about it.
+    `memo` is for a test's fault injector.
     """
 
     __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "memo")
@@ -69,9 +68,8 @@ class RequestContext:
 class Parked(Generic[Answer]):
     """An answer that comes later; the connection's next request waits behind it.
 
-    A handler returns one and keeps it; whoever can answer calls `answer`, once. If the client
-    hangs up first, `on_abandoned` is called instead, and an answer that comes after that is
-    dropped.
+    A handler returns one, and `answer` is called on it once. If the client disconnects first,
+    `on_abandoned` is called, and a later answer is dropped.
     """
 
     __slots__ = ("_abandoned", "_answer", "_answered", "_deliver", "on_abandoned")
@@ -85,16 +83,16 @@ class Parked(Generic[Answer]):
 
     @property
     def answered(self) -> bool:
-        """Whether the answer is there."""
+        """Whether `answer` was called."""
         return self._answered
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the client disconnected first."""
         return self._abandoned
 
     def answer(self, answer: Answer) -> None:
-        """Give the answer. It is delivered before this returns."""
+        """Deliver the answer before returning; drop it if the client is gone."""
         if self._abandoned:
             return
         if self._answered:
@@ -105,13 +103,13 @@ class Parked(Generic[Answer]):
             self._deliver(answer)
 
     def deliver_to(self, deliver: Callable[[Answer], None]) -> None:
-        """Name who gets the answer: at once if it is there already."""
+        """Set who gets the answer; calls `deliver` at once if it is there."""
         self._deliver = deliver
         if self._answered:
             deliver(self._answer)  # type: ignore[arg-type]
 
     def abandon(self) -> None:
-        """Tell that the client is gone."""
+        """The client disconnected."""
         if self._answered or self._abandoned:
             return
         self._abandoned = True

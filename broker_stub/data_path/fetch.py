@@ -1,7 +1,8 @@
-"""Fetch, versions 4-17: from the frame to file ranges, and nothing in between.
+"""Fetch, versions 4-17: from the frame to file ranges, without message objects.
 
-The parts of an answer are bytes and, between them, records as a `FileSlice`. Errors of partitions
-are packed here too; one that fails the whole request, or names a leader, is left to the codec.
+The parts of a response are bytes and, between them, records as a `FileSlice`. Errors of partitions
+are packed here too; a response that names a leader, or fails as a whole, is left to the codec.
+Serving thread only.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _RACK_FROM: Final = 11
 _FLEXIBLE_FROM: Final = 12
 _NO_REPLICA_ID_FROM: Final = 15
 
-_FULL_EPOCH: Final = -1  # what a client without sessions says
+_FULL_EPOCH: Final = -1  # of a client without sessions
 _NO_EPOCH: Final = -1
 
 _INT64: Final = struct.Struct(">q")
@@ -64,7 +65,7 @@ _NO_REPLICA: Final = INT32.pack(-1)  # preferred
 
 
 def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Parked[Reply] | None:
-    """Carry the request out; None if it is left alone."""
+    """Read, or wait for records; None, with nothing done, if the handler has to do it."""
     version = context.api_version
     flexible = version >= _FLEXIBLE_FROM
     try:
@@ -82,7 +83,7 @@ def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Par
     try:
         return fetch_records(node, params, encode)
     except BrokerResponseError:
-        return None  # about the session: nothing was done yet, and the handler will say it again
+        return None  # about the session: nothing was done yet, and the handler raises it again
 
 
 def _parse(frame: memoryview, version: int) -> FetchParams:
@@ -239,7 +240,7 @@ def _state(read: FetchPartitionData, version: int) -> bytes:
 
 
 def _add(read: FetchPartitionData, pieces: list[bytes], parts: list[Part]) -> None:
-    """Add the records: to the bytes, or as a part between what is before and behind them."""
+    """Add the records: to the bytes, or as a part of their own."""
     if isinstance(read.records, bytes):
         pieces.append(read.records)
     elif read.records is not None:
@@ -248,7 +249,7 @@ def _add(read: FetchPartitionData, pieces: list[bytes], parts: list[Part]) -> No
 
 
 def _length(parts: list[Part]) -> int:
-    # Bytes and file ranges in turn, and bytes at the end.
+    # Bytes and file ranges alternate, with bytes at the end.
     return sum(map(len, parts[::2])) + sum(part.nbytes for part in parts[1::2])  # type: ignore
 
 

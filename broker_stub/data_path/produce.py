@@ -1,7 +1,7 @@
 """Produce, versions 3-13: batches from the frame straight to their logs.
 
-A batch is a view of the frame; its partition patches and writes it. An answer without an error
-is packed here, any other is left to the codec.
+A batch is a view of the frame; its log patches and writes it. A response without errors is packed
+here, any other is left to the codec. Serving thread only.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Par
             allows_zstd=version >= ZSTD_FROM,
         )
     except InvalidRequiredAcksError:
-        return None  # nothing was appended, and the handler will say it again
+        return None  # nothing was appended, and the handler raises it again
     return Reply([]) if reply is None else reply
 
 

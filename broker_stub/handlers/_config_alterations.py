@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: resources, each with its own outcome."""
+"""What AlterConfigs and IncrementalAlterConfigs share: a result per resource."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ AnyResource = TypeVar("AnyResource", bound=Resource)
 
 
 class Outcome(NamedTuple):
-    """What became of one resource of a request; no error if it is changed."""
+    """The result of one resource; no error if it was changed."""
 
     resource_type: int
     resource_name: str
     error: BrokerResponseError | None
 
     def fields(self) -> dict[str, Any]:
-        """Those of its part of either response."""
+        """The fields of its result in either response."""
         return {
             "error_code": 0 if self.error is None else self.error.code,
             "error_message": None if self.error is None else message_of(self.error),
@@ -49,14 +49,14 @@ def alter(
     *,
     validate_only: bool,
 ) -> None:
-    """Change the configuration of each resource that keeps to the rules; outcomes in order.
+    """Change the configuration of each valid resource.
 
     Args:
-        node: where.
-        resources: of the request.
-        wanted: what is to be set for one of them; may refuse it.
-        done: gets the outcomes.
-        validate_only: only check.
+        node: the broker.
+        resources: those of the request.
+        wanted: makes the change of one of them; may raise.
+        done: gets the results, in the order of the request.
+        validate_only: whether to check without changing anything.
     """
     times = Counter((one.resource_type, one.resource_name) for one in resources)
     refused: dict[int, BrokerResponseError] = {}

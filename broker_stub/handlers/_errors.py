@@ -1,4 +1,4 @@
-"""How handlers put an error into a response."""
+"""The message beside an error code in a response. A pure function."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pyclient.error_codes import BrokerResponseError
 
 
 def message_of(error: BrokerResponseError) -> str | None:
-    """The text beside an error code: null where it says no more than the code."""
+    """The error's own text; None if it has none beyond its code."""
     return str(error.args[0]) if error.args else None

@@ -1,6 +1,6 @@
-"""What a client is allowed to do, as responses tell it: a bit for each operation of Kafka's ACLs.
+"""The authorized operations in responses: a bit for each operation of Kafka's ACLs.
 
-There is no authorizer here, so it is all that can be done to a resource, as with Apache Kafka.
+Without an authorizer every operation is allowed, as in Apache Kafka. Only constants.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """AlterConfigs (API key 33), versions 0-2.
 
-Replaces the whole configuration of topics (2) and brokers (4; an empty name stands for all of
-them): what a request leaves out goes back to its default. Of a broker's options, those that are
-the defaults of topics can be changed; others, and other kinds of resources: INVALID_REQUEST.
-Answers when the change is in the metadata log and in force. `validate_only` checks and changes
-nothing.
+Replaces the whole configuration of topics (2) and brokers (4; an empty name stands for all):
+options that a request leaves out go back to their defaults. Of a broker's options, only the
+defaults of topics can be changed; others, and other resources: INVALID_REQUEST. Responds when the
+change is logged and applied. `validate_only` changes nothing.
 """
 
 from __future__ import annotations

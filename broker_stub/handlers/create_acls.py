@@ -1,6 +1,6 @@
 """CreateAcls (API key 30), versions 1-3.
 
-There is nobody to heed them: SECURITY_DISABLED, as from an Apache Kafka without an authorizer.
+Always fails with SECURITY_DISABLED, as Apache Kafka without an authorizer does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: CreateAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
-    """Tell that there is no authorizer."""
+    """Fail: there is no authorizer."""
     raise SecurityDisabledError("No Authorizer is configured on the broker")
 
 
@@ -29,6 +29,6 @@ def refuse(
     request: CreateAclsRequest,
     error: BrokerResponseError,
 ) -> CreateAclsResponse:
-    """Fail each of them."""
+    """Fail every creation."""
     failed = AclCreationResult(error_code=error.code, error_message=message_of(error))
     return CreateAclsResponse(results=[failed] * len(request.creations))

@@ -1,9 +1,9 @@
 """CreatePartitions (API key 37), versions 0-3.
 
-Lets topics grow; answers when the new partitions are in the metadata log and visible to
-everybody. Assignments are of the new partitions only. `validate_only` checks and changes nothing.
-A name twice in one request: INVALID_REQUEST for it. The broker's own topics keep their number of
-partitions (INVALID_TOPIC_EXCEPTION): which of them is whose follows from it.
+Adds partitions to topics; responds when they are logged and clients see them. Assignments are for
+the new partitions only. `validate_only` changes nothing. A topic that is in the request twice gets
+INVALID_REQUEST. Internal topics keep their number of partitions (INVALID_TOPIC_EXCEPTION), as keys
+are hashed over it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def handle(
     request: CreatePartitionsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[CreatePartitionsResponse]:
-    """Make the partitions."""
+    """Add the partitions."""
     once, repeated = once_each(request.topics)
     parked: Parked[CreatePartitionsResponse] = Parked()
 

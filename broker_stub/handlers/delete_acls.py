@@ -1,6 +1,6 @@
 """DeleteAcls (API key 31), versions 1-3.
 
-There are none to delete: SECURITY_DISABLED, as from an Apache Kafka without an authorizer.
+Always fails with SECURITY_DISABLED, as Apache Kafka without an authorizer does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DeleteAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
-    """Tell that there is no authorizer."""
+    """Fail: there is no authorizer."""
     raise SecurityDisabledError("No Authorizer is configured on the broker")
 
 
@@ -29,6 +29,6 @@ def refuse(
     request: DeleteAclsRequest,
     error: BrokerResponseError,
 ) -> DeleteAclsResponse:
-    """Fail each of them."""
+    """Fail every filter."""
     failed = DeleteAclsFilterResult(error_code=error.code, error_message=message_of(error))
     return DeleteAclsResponse(filter_results=[failed] * len(request.filters))

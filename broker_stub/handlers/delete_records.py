@@ -1,10 +1,9 @@
 """DeleteRecords (API key 21), versions 0-2.
 
-Moves the start of partitions forward: to an offset, or with -1 to the high watermark; an offset
-past that is OFFSET_OUT_OF_RANGE, one before the start changes nothing. What lies before the
-start is gone for everybody at once; whole segments of it are removed in the background. A topic
-that is only compacted keeps what it has (POLICY_VIOLATION), and so do the broker's own
-(INVALID_TOPIC_EXCEPTION).
+Moves the log start offset of partitions forward: to an offset, or with -1 to the high watermark.
+An offset past that is OFFSET_OUT_OF_RANGE; one before the start changes nothing. Records before
+the start can't be read any more; their segments are deleted in the background. Topics that are
+only compacted (POLICY_VIOLATION) and internal topics (INVALID_TOPIC_EXCEPTION) are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def handle(
     request: DeleteRecordsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> DeleteRecordsResponse:
-    """Move the starts."""
+    """Move the log start offsets."""
     return _respond(request, partial(_delete, node))
 
 

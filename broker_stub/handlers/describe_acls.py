@@ -1,6 +1,6 @@
 """DescribeAcls (API key 29), versions 1-3.
 
-There are none to describe: SECURITY_DISABLED, as from an Apache Kafka without an authorizer.
+Always fails with SECURITY_DISABLED, as Apache Kafka without an authorizer does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def handle(node: Node, request: DescribeAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
-    """Tell that there is no authorizer."""
+    """Fail: there is no authorizer."""
     raise SecurityDisabledError("No Authorizer is configured on the broker")
 
 
@@ -28,5 +28,5 @@ def refuse(
     request: DescribeAclsRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> DescribeAclsResponse:
-    """Fail."""
+    """Fail the request."""
     return DescribeAclsResponse(error_code=error.code, error_message=message_of(error))

@@ -1,7 +1,7 @@
 """DescribeCluster (API key 60), versions 0-2.
 
-The brokers as clients of this listener reach them. Controllers (endpoint type 2) have no
-listener of their own here, so nobody can have meant to ask one: MISMATCHED_ENDPOINT_TYPE.
+Lists the brokers with the addresses of the client's listener. Controllers (endpoint type 2) have
+no listener here: MISMATCHED_ENDPOINT_TYPE.
 """
 
 from __future__ import annotations

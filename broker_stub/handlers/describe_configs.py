@@ -1,9 +1,9 @@
 """DescribeConfigs (API key 32), versions 1-4.
 
-Topics (2) and brokers (4; an empty name stands for all of them, and shows only what was set so).
-Values come with their source: set for the topic, for the running broker, for all brokers, in
-what the broker was started with, or the default; synonyms and documentation on request. Other
-resources: INVALID_REQUEST.
+Describes topics (2) and brokers (4; an empty name stands for all, and shows only what was set for
+all). Values have their source: the topic, the running broker, all brokers, the options that the
+broker was started with, or the default; synonyms and documentation on request. Other resources:
+INVALID_REQUEST.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DescribeLogDirs (API key 35), versions 1-5.
 
-Every folder of `log.dirs`, the partitions in it with their sizes, and how large and how full its
-file system is (4+). Null asks for all partitions; what does not exist is left out, as Kafka does.
-No partition moves between folders here, so none has a future replica.
+Describes every folder of `log.dirs`: its partitions with their sizes, and the total and usable
+space of its file system (4+). Null asks for all partitions; missing ones are left out, as in Kafka.
+Partitions don't move between folders here, so there are no future replicas.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def refuse(
     request: DescribeLogDirsRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> DescribeLogDirsResponse:
-    """Fail; before version 3 there is no place for it, and the list is empty."""
+    """Fail; before version 3 there is no error code, only the empty list."""
     return DescribeLogDirsResponse(error_code=error.code)
 
 

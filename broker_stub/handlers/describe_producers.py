@@ -1,7 +1,7 @@
 """DescribeProducers (API key 61), version 0.
 
-The idempotent producers that partitions remember: their epoch, the last sequence and time, and
-where an open transaction starts, if a folder of Apache Kafka brought one along.
+Lists the idempotent producers that partitions remember: epoch, last sequence, last timestamp, and
+the start of an open transaction, which only data written by Apache Kafka has.
 """
 
 from __future__ import annotations

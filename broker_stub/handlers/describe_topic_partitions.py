@@ -1,9 +1,9 @@
 """DescribeTopicPartitions (API key 75), version 0.
 
-Topics in the order of their names, a page at a time: at most `response_partition_limit`
-partitions, and `max.request.partition.size.limit` whatever is asked for; the cursor of a response
-starts the next page. No names ask for all topics. KIP-966's eligible leader replicas are always
-none: every replica of one node is in sync.
+Describes topics in the order of their names, a page at a time: at most `response_partition_limit`
+and `max.request.partition.size.limit` partitions; the cursor of a response starts the next page.
+An empty list asks for all topics. There are no eligible leader replicas (KIP-966): on one node,
+every replica is in sync.
 """
 
 from __future__ import annotations

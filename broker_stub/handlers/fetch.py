@@ -1,12 +1,12 @@
 """Fetch (API key 1), versions 4-17.
 
-Whole batches as file ranges: the one that holds the offset first, and the first of a response
-even if it is larger than every limit. Waits for `min_bytes` or `max_wait_ms`; an append wakes
-it, and so does the end of its topic. An error is answered at once. Readers of committed records
-stop at the last stable offset, and are told which transactions to skip. Sessions: KIP-227, see
-`replica/fetch_sessions.py`. From version 13 on topics are named by id, and from 16 on clients that
-are wrong about a leader are told who it is. Not served: fetches of followers (there are none), so
-18 and its high watermark are not either.
+Responds with whole batches as file ranges, from the batch that holds the offset on; the first
+batch even if it exceeds every limit. Waits for `min_bytes` or `max_wait_ms`
+(`replica/delayed_fetch.py`); an append or the deletion of the topic completes it, and an error is
+answered at once. `read_committed` consumers stop at the last stable offset, and get the aborted
+transactions. Sessions (KIP-227) are in `replica/fetch_sessions.py`. From version 13 on, topics are
+named by id; from 16 on, a client that is wrong about a leader is told the right one. Fetches of
+followers, and so version 18, are not served.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _LEADERS_FROM: Final = 16
 def handle(
     node: Node, request: FetchRequest, context: RequestContext
 ) -> FetchResponse | Parked[FetchResponse]:
-    """Read, or wait until there is something to read."""
+    """Read, or wait until there is enough to read."""
     return fetch_records(
         node, _params(request, context.api_version), partial(respond, node, context)
     )
 
 
 def refuse(request: FetchRequest, error: BrokerResponseError) -> FetchResponse:
-    """Fail as a whole; before version 7 there is no place for that but the partitions."""
+    """Fail the request; before version 7, only partitions have error codes."""
     return FetchResponse(
         error_code=error.code,
         responses=[
@@ -93,7 +93,7 @@ def _params(request: FetchRequest, version: int) -> FetchParams:
 
 
 def names_leader(version: int, topics: FetchedTopics) -> bool:
-    """Whether the client has to be told who leads a partition."""
+    """Whether the response names the leader of a partition."""
     return version >= _LEADERS_FROM and any(
         read.leader is not None for reads in topics.values() for read in reads
     )

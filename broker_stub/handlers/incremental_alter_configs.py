@@ -1,11 +1,10 @@
 """IncrementalAlterConfigs (API key 44), versions 0-1.
 
-Changes single options of topics (2) and brokers (4; an empty name stands for all of them): sets
-one, deletes it (back to the default), appends to a list or subtracts from it; appending to a list
-that is not set starts from its default. What is not named stays. Of a broker's options, those
-that are the defaults of topics can be changed; others, and other kinds of resources:
-INVALID_REQUEST. Answers when the change is in the metadata log and in force. `validate_only`
-checks and changes nothing.
+Changes single options of topics (2) and brokers (4; an empty name stands for all): sets one,
+deletes it (back to the default), appends to a list or subtracts from it; appending to an unset
+list starts from its default. Other options stay. Of a broker's options, only the defaults of
+topics can be changed; others, and other resources: INVALID_REQUEST. Responds when the change is
+logged and applied. `validate_only` changes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """InitProducerId (API key 22), versions 0-5.
 
-Every idempotent producer gets an id of its own, at epoch 0, from blocks that the metadata log
-hands out; an id that the client had before (3+) is not continued, as Kafka does it for producers
-without a transactional id; an id without its epoch is INVALID_REQUEST, and so is an empty
-transactional id. Others: UNSUPPORTED_VERSION, they have no coordinator here.
+Every idempotent producer gets a new id with epoch 0, from blocks allocated in the metadata log. As
+in Kafka, an id that the client had before (3+) is not kept without a transactional id. An id
+without an epoch and an empty transactional id are INVALID_REQUEST. Other transactional ids are
+UNSUPPORTED_VERSION: they have no coordinator here.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def refuse(
     request: InitProducerIdRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> InitProducerIdResponse:
-    """Fail."""
+    """Fail the request."""
     return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)

@@ -1,10 +1,10 @@
 """ListOffsets (API key 2), versions 1-10.
 
-Which offset belongs to a timestamp: -1 the end (the high watermark, or the last stable offset
-for readers of committed records), -2 the start, -3 the record with the largest timestamp (7+),
--4 the start of what is on this broker (8+: the start, as nothing is tiered), -5 the end of what
-is tiered (9+: none); other negative ones, and those of later versions: UNSUPPORTED_VERSION. Any
-other timestamp: the first record at or after it, -1 if there is none. A partition twice:
+Looks up the offset of a timestamp: -1 is the end (the high watermark, or the last stable offset
+with `read_committed`), -2 the start, -3 the record with the largest timestamp (7+), -4 the local
+start (8+: the start, as there is no tiered storage), -5 the end of tiered storage (9+: none).
+Other negative ones, and those of later versions: UNSUPPORTED_VERSION. Any other timestamp: the
+first record at or after it, -1 if there is none. A partition that is in the request twice gets
 INVALID_REQUEST, each time.
 """
 
@@ -40,7 +40,7 @@ _READ_COMMITTED: Final = 1
 
 
 def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
-    """Look the offsets up."""
+    """Look up the offsets."""
     committed_only = request.isolation_level == _READ_COMMITTED
     special = {one for one, version in _SINCE.items() if version <= context.api_version}
 
@@ -110,7 +110,7 @@ def _look_up(
         found = partition.log.max_timestamp()
     else:
         found = partition.log.lookup_timestamp(timestamp)
-    # What lies behind the reader's end is not there for it yet.
+    # Records past the client's end are not visible to it yet.
     if found is None or found.offset >= end:
         return ListOffsetsPartitionResponse()
     return ListOffsetsPartitionResponse(

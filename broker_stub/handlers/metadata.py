@@ -1,10 +1,10 @@
 """Metadata (API key 3), versions 0-12.
 
-Brokers, and topics with their partitions. A topic that is asked for by name and does not exist
-is created if the client allows it (always, before version 4) and `auto.create.topics.enable`
-does; the answer is held back until it is there, so the client need not ask again. Version 0 asks
-for all topics with an empty list, later ones with null. From version 12 on by id, too; an id goes
-before a name.
+Describes brokers, and topics with their partitions. A missing topic that is named is created if
+the client allows it (always, before version 4) and `auto.create.topics.enable` does
+(`metadata/auto_topic_creation.py`); the response waits until it exists. All topics are asked for
+with an empty list in version 0, with null later. From version 12 on, topics may be named by id; an
+id takes precedence over a name.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _BY_ID_FROM: Final = 12
 def handle(
     node: Node, request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Parked[MetadataResponse]:
-    """Describe the cluster, and create what is missing."""
+    """Describe the cluster, and create missing topics."""
     topics = request.topics
     if topics is None or (context.api_version == 0 and not topics):
         described = [_described(topic) for topic in node.image.topics()]
         return _response(node, request, context, described)
     by_name = all(topic.topic_id == ZERO_UUID and topic.name is not None for topic in topics)
     if not by_name and context.api_version < _BY_ID_FROM:
-        raise InvalidRequestError("topics can be named by id from version 12 on")
+        raise InvalidRequestError("topics can be named by id only from version 12 on")
     once = {(topic.name, topic.topic_id): topic for topic in topics}.values()
     missing = _missing(node, request, once)
     if not missing:
@@ -69,7 +69,7 @@ def refuse(request: MetadataRequest, error: BrokerResponseError) -> MetadataResp
     """Fail every topic that was named."""
     topics = [_failed(topic, error) for topic in request.topics or ()]
     for topic in topics:
-        topic.name = topic.name or ""  # null has a place in a response from version 12 on only
+        topic.name = topic.name or ""  # null is valid from version 12 on only
     return MetadataResponse(topics=topics, error_code=error.code)
 
 

@@ -1,8 +1,8 @@
 """OffsetForLeaderEpoch (API key 23), versions 2-4.
 
-Where an epoch ends in this log: the start of the next one, or the end of the log for the present
-one. An epoch that the log does not know is answered with the last one before it. A client that
-reads on after a change of leader finds out so whether what it read is still there.
+Finds where an epoch ends in the log: at the start of the next one, or at the end of the log for
+the current one. For an unknown epoch, the last one before it is returned. So a client finds out
+after a change of leader whether the records that it read still exist.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def handle(
     request: OffsetForLeaderEpochRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> OffsetForLeaderEpochResponse:
-    """Look the ends up."""
+    """Look up where the epochs end."""
 
     def look_up(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
         partition = node.replicas.partition(topic, asked.partition)

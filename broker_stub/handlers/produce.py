@@ -1,13 +1,13 @@
 """Produce (API key 0), versions 3-13.
 
 Appends one batch per partition. The batches are views of the receive buffer: the log patches
-offsets into them and writes them, nothing is copied. Acks 1 and all are the same on one node,
-but all asks for `min.insync.replicas`. Acks 0 gets no response, and a failure closes the
-connection, which is the only way left to tell. From version 13 on topics are named by id.
-Transactional batches are refused (INVALID_TXN_STATE): there is no transaction coordinator.
+offsets into them and writes them without a copy. On one node, acks=1 and acks=all differ only by
+`min.insync.replicas`. With acks=0 there is no response; a failure closes the connection, as the
+only way to tell. From version 13 on, topics are named by id. Transactional batches are refused
+(INVALID_TXN_STATE): there is no transaction coordinator.
 
-`flush.messages` means that records are on disk before they are acked, and before anybody reads
-them: such a response is parked until the fsync is done. zstd needs version 7, as in Apache Kafka.
+With `flush.messages`, records are on disk before they are acked and before they are read: the
+response is parked until the fsync is done. zstd needs version 7, as in Apache Kafka.
 """
 
 from __future__ import annotations

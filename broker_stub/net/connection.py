@@ -1,9 +1,9 @@
 """One client's connection: bytes in, frames to the node, answers out, in order.
 
-Requests are carried out one after another; a parked one holds up those behind it and nobody
-else's. The next is taken up when the answers before it are nearly written, so a slow reader
-costs one response of memory, not a queue of them. File ranges go out by sendfile. The socket
-does not block; the server tells when it may be read or written. Serving thread only.
+Requests of a connection are handled one after another; a parked one delays those behind it. The
+next request is handled when the responses before it are nearly written, so a slow reader costs
+the memory of one response. File ranges are sent by sendfile. The socket does not block: the
+server calls when it can be read or written. Serving thread only.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _READ: Final = selectors.EVENT_READ
 _WRITE: Final = selectors.EVENT_WRITE
-# Answers beyond this wait in the request, not in memory.
+# With this much unwritten output, the next request is not handled yet.
 _OUTPUT_MAX: Final = 1 << 20
-# A connection writes so much before the others get their turn.
+# A connection writes at most this much before others get their turn.
 _WRITE_TURN: Final = 4 << 20
 _IOV_MAX: Final = 64
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
@@ -37,18 +37,18 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 def hang_up(sock: socket.socket) -> None:
-    """End a connection, or the listening for some, also where a forked child has the socket too."""
+    """Shut a socket down and close it, also where a forked child holds it too."""
     with suppress(OSError):  # the peer is gone already
         sock.shutdown(socket.SHUT_RDWR)
     sock.close()
 
 
 class Connection:
-    """One client's socket, and what is on its way through it.
+    """One client's socket, with its input, its output and its parked request.
 
     Attributes:
-        interest: what the server watches the socket for.
-        active_at_ms: when it last read or wrote something, or was answered.
+        interest: the events that the server watches the socket for.
+        active_at_ms: when it last read or wrote, or got an answer.
     """
 
     def __init__(self, server: Server, sock: socket.socket, context: ConnectionContext) -> None:
@@ -61,19 +61,19 @@ class Connection:
         self._input = ReceiveBuffer(server.buffers, server.frame_limit)
         self._output: deque[Part] = deque()
         self._output_bytes = 0
-        self._file_sent = 0  # of the file range at the head of the output
+        self._file_sent = 0  # bytes of the file range at the head of the output
         self._parked: Parked[Reply] | None = None
         self._hang_up = False
-        self._ended = False  # the client has said all that it had to say
+        self._ended = False  # the client has closed its side
 
     def on_readable(self) -> None:
-        """Receive once, and carry out what is complete."""
+        """Receive once, and handle the complete requests."""
         if self._receive():
             self.active_at_ms = self._server.now_ms
             self.advance()
 
     def _receive(self) -> bool:
-        """Whether anything came."""
+        """Receive into the buffer; whether anything came."""
         try:
             count = self.sock.recv_into(self._input.room())
         except BlockingIOError:
@@ -86,9 +86,9 @@ class Connection:
         return True
 
     def _on_end(self) -> None:
-        """The client sends no more. It may still read what it is being answered.
+        """The client has closed its side: write what there is, then close.
 
-        Mostly it is gone, though: whatever it waited for, we do not wait with it.
+        It may still read responses, but is usually gone: a parked request is abandoned.
         """
         self._ended = True
         self._finish()
@@ -96,7 +96,7 @@ class Connection:
             self._show_interest()
 
     def _finish(self) -> None:
-        """Of a client that sends no more: write out what there is, and hang up."""
+        """Close, after what is left of the output."""
         if not self._output:
             self.close()
         elif self._parked is not None:
@@ -106,11 +106,11 @@ class Connection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client waits for us: then its silence means nothing."""
+        """Whether the client waits for a parked request, and is not idle."""
         return self._parked is not None
 
     def advance(self) -> None:
-        """Carry out requests until one is parked, none is left, or the answers pile up."""
+        """Handle requests until one is parked, none is left, or too much output is unwritten."""
         while True:
             while self._may_take_up_next():
                 frame = self._input.next_frame()
@@ -137,7 +137,7 @@ class Connection:
             self._queue(reply)
 
     def _on_answered(self, reply: Reply) -> None:
-        # Called from within whatever answered: only queue here, and let the loop do the rest.
+        # The caller is in the middle of its own work: only queue here, the loop does the rest.
         self._parked = None
         self.active_at_ms = self._server.now_ms
         self._queue(reply)
@@ -149,7 +149,7 @@ class Connection:
         self._hang_up = reply.close
 
     def _write(self) -> bool:
-        """Write until the socket takes no more, or the turn is over; whether any was written."""
+        """Write until the socket is full or the turn is over; whether any was written."""
         budget = _WRITE_TURN
         output = self._output
         try:
@@ -162,7 +162,7 @@ class Connection:
                 budget -= sent
                 self._output_bytes -= sent
         except BlockingIOError:
-            pass  # the rest when the socket is writable again
+            pass  # continue when the socket is writable
         if self._hang_up and not output:
             self.close()
         progressed = budget < _WRITE_TURN
@@ -174,7 +174,7 @@ class Connection:
         left = piece.nbytes - self._file_sent
         sent = self._send_range(piece, piece.position + self._file_sent, left)
         if sent == 0:
-            raise ConnectionAbortedError("a segment is shorter than what was promised of it")
+            raise ConnectionAbortedError("a segment file is shorter than its range in a response")
         if sent == left:
             self._file_sent = 0
             self._output.popleft()
@@ -188,7 +188,7 @@ class Connection:
         more = 0
         for part in self._output:
             if isinstance(part, FileSlice):
-                more = _MSG_MORE  # the file range follows at once: no packet for the head alone
+                more = _MSG_MORE  # a file range follows: do not send the head in its own packet
                 break
             if len(buffers) == _IOV_MAX:
                 break
@@ -211,8 +211,8 @@ class Connection:
         return os.sendfile(self.sock.fileno(), piece.fd, position, count)
 
     def _show_interest(self) -> None:
-        # While a request waits, reading goes on as far as the buffer reaches: the end of the
-        # connection is seen, and a client that sends on and on is not.
+        # While a request is parked, read until the buffer is full: so the end of the connection
+        # is noticed, and a client that keeps sending is held back.
         blocked = not self._may_take_up_next()
         is_deaf = self._hang_up or self._ended or (blocked and not self._input.has_room)
         wanted = 0 if is_deaf else _READ
@@ -221,7 +221,7 @@ class Connection:
         self._server.watch(self, wanted)
 
     def close(self) -> None:
-        """Hang up now; what is not written yet is lost."""
+        """Close now; unwritten output is lost."""
         if self.closed:
             return
         self.closed = True

@@ -1,9 +1,8 @@
-"""Bytes of one connection on their way in: received in place, handed out as whole frames.
+"""The receive buffer of a connection: the socket writes into it, frames are views of it.
 
-Nothing is copied between the socket and a handler: the socket writes into a buffer, and a frame
-is a view of it. Between two turns a connection holds what it has bytes for: none if it is idle,
-little if a frame has just begun. Buffers of the usual size go round through a pool. Serving
-thread only.
+Nothing is copied between the socket and a handler. Between two turns an idle connection holds no
+buffer, and one with the start of a frame a small one. Buffers of the usual size are pooled.
+Serving thread only.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Final
 from pyclient.protocol.frame import LENGTH, frame_length
 
 BUFFER_BYTES: Final = 1 << 20
-# So little is copied rather than let it hold a whole buffer: a byte a connection, of thousands
-# of connections, would take gigabytes.
+# Up to this much is copied to a small buffer: else thousands of connections with one byte each
+# would hold gigabytes.
 _COPIED_UP_TO: Final = BUFFER_BYTES >> 4
 _SPARE_MAX: Final = 8
 
@@ -30,13 +29,13 @@ class BufferPool:
         return self._spare.pop() if self._spare else bytearray(BUFFER_BYTES)
 
     def give_back(self, buffer: bytearray) -> None:
-        """Keep the buffer for the next who needs one, if it is of the usual size."""
+        """Pool the buffer, if it is of the usual size."""
         if len(buffer) == BUFFER_BYTES and len(self._spare) < _SPARE_MAX:
             self._spare.append(buffer)
 
 
 class ReceiveBuffer:
-    """What came in on one connection and was not handled yet.
+    """What was received on one connection and not handled yet.
 
     Frames are valid until the next call of any method.
     """
@@ -62,8 +61,8 @@ class ReceiveBuffer:
     def room(self) -> memoryview:
         """Where the socket may write next; call `received` or `release` afterwards.
 
-        Only grows the buffer for a frame that needs it, and no further than twice of what has
-        come so far: a length alone, which costs its sender nothing, allocates nothing.
+        Grows the buffer only for a frame that needs it, to at most twice what was received: a
+        length field alone, which costs its sender nothing, allocates nothing.
         """
         if self._buffer is None:
             self._adopt(self._pool.take())
@@ -92,7 +91,7 @@ class ReceiveBuffer:
         return self._view[start + LENGTH.size : self._start]
 
     def release(self) -> None:
-        """Part with the buffer if there is nothing in it, or little: that is kept elsewhere."""
+        """Give an empty buffer back; copy a little rest to a small one."""
         held = self._end - self._start
         if held == 0:
             self.discard()
@@ -103,7 +102,7 @@ class ReceiveBuffer:
             self._end = held
 
     def discard(self) -> None:
-        """Part with the buffer and all that is in it: the connection is at its end."""
+        """Give the buffer back, and drop what is in it."""
         if self._buffer is not None:
             buffer = self._buffer
             self._buffer = None

@@ -1,7 +1,7 @@
-"""The sockets of a broker: one selector loop, one thread, and nothing of Kafka's APIs.
+"""The broker's selector loop: one thread that everything of the node happens on.
 
-It listens, accepts, and tells connections when they can read or write; one that is silent for
-too long is closed. The loop sleeps until a socket, a timer or another thread wakes it.
+It listens, accepts, and tells connections when they can read or write. It sleeps until a socket,
+a timer or another thread wakes it. Other threads use `call_soon`, `wake` and `stop` only.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _ACCEPT_TURN: Final = 64
 _BACKLOG: Final = 1024
 # Out of descriptors: accepting again at once would only fail again.
 _ACCEPT_PAUSE_MS: Final = 100
-# How a client of IPv4 looks on a socket of both families.
+# The prefix of an IPv4 client's address on a dual-stack socket.
 _MAPPED_IPV4: Final = "::ffff:"
-# No selector waits for years, as an option may ask; nothing is due then, so it waits again.
+# Options may ask for years, which no selector accepts; the loop just waits again.
 _SELECT_MAX_MS: Final = 3_600_000
 
 
@@ -53,10 +53,10 @@ class Server:
         self.node: Node
         self.buffers = BufferPool()
         self.frame_limit = 0
-        self.now_ms = clock.monotonic_ms()  # as of the last time that the loop woke up
+        self.now_ms = clock.monotonic_ms()  # when the loop last woke up
         self._clock = clock
         self._send_buffer_bytes = -1
-        self._timers = Timers(clock)  # about connections; the node has its own
+        self._timers = Timers(clock)  # of connections; the node has its own
         self._selector = selectors.DefaultSelector()
         self._listeners: dict[socket.socket, str] = {}
         self._tls: dict[str, ssl.SSLContext] = {}
@@ -78,11 +78,12 @@ class Server:
         """Bind the listeners; port 0 becomes a free one. Clients wait until `start`.
 
         Args:
-            tls: what those that speak TLS go by, by their names.
+            listeners: where to listen.
+            tls: the contexts of the listeners that speak TLS, by name.
 
         Raises:
             PortInUseError: another process has the port.
-            OSError: there is no such address, or it may not be listened on.
+            OSError: there is no such address, or no permission to listen on it.
         """
         self._tls = dict(tls)
         bound = []
@@ -94,7 +95,7 @@ class Server:
         return bound
 
     def start(self, node: Node) -> None:
-        """Serve the node, on a thread of its own."""
+        """Serve the node on a new thread."""
         self.node = node
         self.frame_limit = node.config["socket.request.max.bytes"]
         self._idle.max_idle_ms = node.config["connections.max.idle.ms"]
@@ -103,7 +104,7 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Hang up on everybody and end the loop. Any thread but the loop's own."""
+        """Close all connections and end the loop. Any thread but the loop's own."""
         if self._thread is None:
             self._close()
             return
@@ -113,34 +114,34 @@ class Server:
 
     @property
     def running(self) -> bool:
-        """Whether the loop goes round."""
+        """Whether the loop's thread is alive."""
         return self._thread is not None and self._thread.is_alive()
 
     def call_soon(self, call: Callable[[], None]) -> None:
-        """Have the loop call this. Any thread."""
+        """Run `call` on the loop's thread. Any thread."""
         self._calls.append(call)
         self.wake()
 
     def wake(self) -> None:
-        """Make the loop look around. Any thread."""
+        """Wake the loop, to look at its calls and timers. Any thread."""
         if self._thread is current_thread():
             return
-        with suppress(OSError):  # full of wake-ups already, or the server is gone
+        with suppress(OSError):  # full of wake-ups, or the server is closed
             self._wake_sender.send(b"\0")
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
-        """Call back once so much time has passed, unless it is cancelled."""
+        """Call back in `delay_ms`, unless the timer is cancelled."""
         return self._timers.after(delay_ms, callback)
 
     def advance_later(self, connection: Connection) -> None:
-        """Go on with a connection once the current event is dealt with."""
+        """Advance a connection after the current event."""
         self._ready.append(connection)
 
     def watch(self, connection: Connection, interest: int) -> None:
-        """Wait for what the connection wants to know."""
+        """Watch the connection's socket for these events."""
         if interest == connection.interest:
             return
-        # Not registered without an interest: the selector would report a hang-up over and over.
+        # Without an interest it is not registered: the selector would report a hang-up repeatedly.
         if not connection.interest:
             self._selector.register(connection.sock, interest, connection)
         elif not interest:
@@ -150,7 +151,7 @@ class Server:
         connection.interest = interest
 
     def forget(self, connection: Connection) -> None:
-        """A connection is being closed."""
+        """Stop watching a connection that is being closed."""
         self.watch(connection, 0)
         self._connections.discard(connection)
 
@@ -159,8 +160,8 @@ class Server:
             while not self._stopping:
                 ready = self._selector.select(self._timeout())
                 self.now_ms = self._clock.monotonic_ms()
-                # What is due comes before what has just arrived: a heartbeat must not save a
-                # session whose time was up when it was sent.
+                # Timers before sockets: a heartbeat that arrives too late must not save its
+                # session.
                 self._guard(self.node.timers.fire)
                 for key, events in ready:
                     self._dispatch(key.data, events)
@@ -182,7 +183,7 @@ class Server:
             return None
         left_ms = deadline_ms - self._clock.monotonic_ms()
         if isinstance(self._clock, ManualClock):
-            # Its time does not pass while we sleep: who moves it wakes us.
+            # Its time does not pass while the loop sleeps: advancing it wakes the loop.
             return 0 if left_ms <= 0 else None
         return min(max(0.0, left_ms), _SELECT_MAX_MS) / 1000
 
@@ -192,7 +193,7 @@ class Server:
             return
         if events & _WRITE and not target.closed:
             self._on_event(target, target.advance)
-        # Asked again: having written may have led to a request that is to be waited for.
+        # Not the events alone: writing may have led to a parked request.
         if events & target.interest & _READ:
             self._on_event(target, target.on_readable)
 
@@ -203,17 +204,17 @@ class Server:
             diagnostics.warn("closing a connection: %s", error)
             connection.close()
         except OSError:
-            connection.close()  # reset, broken pipe, timed out: the peer is gone
+            connection.close()  # the peer is gone
         except Exception:  # noqa: BLE001  logged; the other connections go on
-            diagnostics.exception("closing a connection that could not be served")
+            diagnostics.exception("closing a connection after an internal error")
             connection.close()
 
     def _guard(self, act: Callable[[], None]) -> None:
-        """Call something whose failure must not end the loop."""
+        """Call; an exception is logged and does not end the loop."""
         try:
             act()
         except Exception:  # noqa: BLE001  logged; the loop goes on
-            diagnostics.exception("in the broker's loop")
+            diagnostics.exception("an internal error in the broker's loop")
 
     def _run_calls(self) -> None:
         for _ in range(len(self._calls)):
@@ -237,22 +238,22 @@ class Server:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self._pause_accepting(listening, error)
                     return
-                continue  # this one client is gone again
+                continue  # this client is gone again
             self._greet(sock, address, self._listeners[listening])
 
     def _pause_accepting(self, listening: socket.socket, error: OSError) -> None:
-        diagnostics.warn("can't accept connections for a moment: %s", error)
+        diagnostics.warn("can't accept connections, trying again in 100 ms: %s", error)
         self._selector.unregister(listening)
         self._timers.after(_ACCEPT_PAUSE_MS, lambda: self._watch_listener(listening))
 
     def _greet(self, sock: socket.socket, address: tuple[str, int], listener: str) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A peer whose machine is gone sends no goodbye.
+        # A peer whose machine has crashed sends no FIN.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._send_buffer_bytes >= 0:
-            # What the client cannot take yet waits in the file: else it is the client's thread
-            # that, as it receives, is made to move the next of it through the loopback device.
+            # What the client has not read yet waits in the file. In a large socket buffer it would
+            # cost the client's thread: on loopback, receiving also moves the next packets.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         self._connection_count += 1
         host, port = address[0].removeprefix(_MAPPED_IPV4), address[1]
@@ -288,21 +289,21 @@ class Server:
 
 def _listening_socket(listener: Listener) -> socket.socket:
     host, port = listener.host, listener.port
-    # Every address means those of both families, where the system can do that.
+    # All interfaces means both families, where the system can do that.
     is_dual = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if is_dual or ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         if is_dual:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        # Without it a restart on the same port waits for the old connections to time out.
+        # Without it, a restart on the same port fails until old connections time out.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         sock.listen(_BACKLOG)
         sock.setblocking(False)
     except OSError as error:
         sock.close()
-        where = host or "every address"
+        where = host or "all interfaces"
         if error.errno == errno.EADDRINUSE:
             raise PortInUseError(
                 errno.EADDRINUSE, f"port {port} on {where} is in use by another process"

@@ -1,4 +1,4 @@
-"""A listener's TLS: the `ssl.` options made into a context. Imported only where there is one."""
+"""Makes a listener's TLS context of its `ssl.` options. Imported only if one speaks TLS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PASSWORD: Final = "ssl.key.password"
 
 
 def server_context(options: Mapping[str, Any]) -> ssl.SSLContext:
-    """Read the files that the options of a listener name.
+    """Make the context; reads the files that the options name.
 
     Raises:
         KafkaConfigurationError: a file cannot be read or used, or something is missing.
@@ -34,7 +34,7 @@ def server_context(options: Mapping[str, Any]) -> ssl.SSLContext:
     if trusted is not None:
         load_trust(context, trusted)
     elif context.verify_mode is not ssl.CERT_NONE:
-        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)  # as Java: those of the system
+        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)  # the system's CAs, as in Java
     return context
 
 
@@ -44,8 +44,8 @@ def _load_identity(context: ssl.SSLContext, options: Mapping[str, Any]) -> None:
     )
     if chain is None:
         raise KafkaConfigurationError(
-            "a listener with TLS needs a certificate: name a PEM file in ssl.keystore.location"
-            " and set ssl.keystore.type=PEM",
+            "a listener with TLS needs a certificate: set ssl.keystore.location to a PEM file"
+            " and ssl.keystore.type=PEM",
             key="ssl.keystore.location",
         )
     key = chain
@@ -57,15 +57,15 @@ def _load_identity(context: ssl.SSLContext, options: Mapping[str, Any]) -> None:
 
 
 def _source(options: Mapping[str, Any], kind: str, path: str, text: str) -> Pem | None:
-    """Where a store is: in the file that an option names, or in an option."""
+    """A key or trust store: from a file, or from the text of an option."""
     if options[path] is None and options[text] is None:
         return None
     if options[path] is not None and options[text] is not None:
-        raise KafkaConfigurationError(f"{path} and {text} are the same: give one", key=path)
+        raise KafkaConfigurationError(f"set {path} or {text}, but not both", key=path)
     if options[kind] != "PEM":
         raise KafkaConfigurationError(
-            f"{kind} is {options[kind]}, and only PEM is served: convert the store"
-            " (docs/security.md) and set it to PEM",
+            f"{kind} is {options[kind]}, but only PEM is supported: convert the store"
+            " (see docs/security.md) and set it to PEM",
             key=kind,
             value=options[kind],
         )

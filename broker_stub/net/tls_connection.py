@@ -1,9 +1,8 @@
-"""A client's connection with TLS over it. Imported only where a listener has it.
+"""One client's connection over TLS. Imported only if a listener speaks it.
 
-The handshake goes on as bytes come and go, and has a deadline; nothing waits for it. File ranges
-are read and encrypted, since sendfile would send them in the clear. OpenSSL keeps what is left of
-a record that was not read in full, and the selector does not know of that: it is asked for.
-Serving thread only.
+The handshake never blocks, and has a deadline. File ranges are read and encrypted, as sendfile
+would send them in the clear. OpenSSL may hold decrypted bytes that the selector does not know of,
+so `pending` is checked after each turn. Serving thread only.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 HANDSHAKE_MAX_MS: Final = 10_000
 _RECORD_BYTES: Final = 16_384
-_READ_BYTES: Final = 4 * _RECORD_BYTES  # of a file at a time
+_READ_BYTES: Final = 4 * _RECORD_BYTES  # of a file, at once
 _RECORDS_PER_TURN: Final = 64
 _NOTHING: Final = memoryview(b"")
 
@@ -43,7 +42,7 @@ class TlsConnection(Connection):
         context: ConnectionContext,
         tls: ssl.SSLContext,
     ) -> None:
-        """Take over a socket.
+        """Wrap a socket; the handshake follows as bytes arrive.
 
         Raises:
             OSError: the client is gone already.
@@ -53,17 +52,17 @@ class TlsConnection(Connection):
         self._is_secured = False
         self._end_came = False
         self._deadline = server.after(HANDSHAKE_MAX_MS, self._on_deadline)
-        # The next bytes of the output. OpenSSL wants the same again if it could not write them.
+        # The next bytes to write. OpenSSL requires the same buffer again after a failed write.
         self._chunk = _NOTHING
 
     def on_readable(self) -> None:
-        """Go on with the handshake, or receive and carry out what is complete."""
+        """Continue the handshake, or receive and handle complete requests."""
         if self._is_secured or self._shake_hands():
             super().on_readable()
             self._look_for_end()
 
     def advance(self) -> None:
-        """Go on with the handshake, or carry out requests and write answers."""
+        """Continue the handshake, or handle requests and write responses."""
         if not self._is_secured and not self._shake_hands():
             return
         if self.sock.pending() and self._input.has_room:
@@ -78,7 +77,7 @@ class TlsConnection(Connection):
             self._on_end()
 
     def _shake_hands(self) -> bool:
-        """Whether it is done."""
+        """Continue the handshake; whether it is done."""
         try:
             self.sock.do_handshake()
         except ssl.SSLWantReadError:
@@ -97,7 +96,7 @@ class TlsConnection(Connection):
         self.close()
 
     def _refuse(self, error: ssl.SSLError) -> None:
-        if not isinstance(error, ssl.SSLEOFError):  # else it is just gone, as a port scan is
+        if not isinstance(error, ssl.SSLEOFError):  # an EOF is a client that left, or a port scan
             reason = getattr(error, "verify_message", None) or error.reason or str(error)
             diagnostics.warn("TLS with %s failed: %s", self._context.client_host, reason)
         self.close()
@@ -109,24 +108,24 @@ class TlsConnection(Connection):
             while records < _RECORDS_PER_TURN or self.sock.pending():
                 room = self._input.room()
                 if not room:
-                    break  # the rest when requests before it are done
+                    break  # continue when earlier requests are done
                 count = self.sock.recv_into(room)
                 if count == 0:
                     self._end_came = True
-                    break  # what came before it is carried out first
+                    break  # requests before it are handled first
                 self._input.received(count)
                 records += 1
                 came = True
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._input.release()
-        except ssl.SSLError as error:  # with TLS 1.3, that is when a client refuses us
+        except ssl.SSLError as error:  # with TLS 1.3, a client's refusal arrives here
             self._refuse(error)
             return False
         return came
 
     def _send_some(self, buffers: Sequence[Buffer], more: int) -> int:  # noqa: ARG002
         if not self._chunk:
-            # Small buffers go together: a record has a head, a checksum and a system call.
+            # Join small buffers: every TLS record costs a header, a tag and a system call.
             together: list[Buffer] = []
             room = _RECORD_BYTES
             for buffer in buffers:
@@ -158,12 +157,12 @@ class TlsConnection(Connection):
             self._server.advance_later(self)
 
     def close(self) -> None:
-        """Say goodbye if that can be done without waiting, and hang up."""
+        """Send close_notify if that does not block, and close."""
         if self.closed:
             return
         self._deadline.cancel()
         self._chunk = _NOTHING
         if self._is_secured:
-            with suppress(OSError, ValueError):  # it is sent; nobody waits for the answer
+            with suppress(OSError, ValueError):  # sent; the peer's reply is not awaited
                 self.sock.unwrap()
         super().close()

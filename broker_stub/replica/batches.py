@@ -1,4 +1,4 @@
-"""Batches that the broker itself writes to internal topics, and reads back. Pure functions."""
+"""Builds the batches of internal topics, and reads batches and records of a log. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _READ_BYTES: Final = 1 << 20
 def build_batch(
     records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int
 ) -> memoryview:
-    """One uncompressed batch of keys and values, all of one time; ready to be appended."""
+    """One uncompressed batch of keys and values with one timestamp, ready to append."""
     content = sum(len(key or b"") + len(value or b"") for key, value in records)
     builder = BatchBuilder(bytearray(HEADER_SIZE + content + _RECORD_OVERHEAD * len(records)))
     for key, value in records:
         if builder.try_append(timestamp_ms, key, value) < 0:
-            raise AssertionError("the buffer was counted too small")
+            raise AssertionError("the buffer is too small")
     (batch,) = builder.close()
     return batch
 
 
 def read_log(log: PartitionLog) -> Iterator[ConsumerRecord]:
-    """Every record from a log's start to the end it has now that counts.
+    """Every committed record from a log's start to its present end.
 
-    Those of aborted transactions don't, nor those of transactions that are still open.
+    Records of aborted and of open transactions are left out.
 
     Raises:
         CorruptRecordError: a batch is damaged.
@@ -47,7 +47,7 @@ def read_log(log: PartitionLog) -> Iterator[ConsumerRecord]:
 
 
 def read_batches(log: PartitionLog, from_offset: int) -> Iterator[RecordBatch]:
-    """Every batch from an offset to the end that the log has now.
+    """Every batch from an offset to the log's present end.
 
     Raises:
         CorruptRecordError: a batch is damaged.

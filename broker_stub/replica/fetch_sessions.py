@@ -1,8 +1,8 @@
 """Fetch sessions (KIP-227): a client names its partitions once, then only what changes.
 
-The broker remembers per session which partitions are fetched from where, and what it said about
-them last; an incremental response holds only partitions with news. A broker without a free slot
-answers session id 0, and the client goes on with full requests. Serving thread only.
+A session remembers the client's partitions, their fetch offsets, and what the client was told
+last; an incremental response has only partitions that changed. Without a free slot the session id
+is 0, and the client keeps sending full requests. Serving thread only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_SESSION: Final = 0
 _INITIAL_EPOCH: Final = 0
 _FINAL_EPOCH: Final = -1
 _EPOCH_MAX: Final = 2**31 - 1
-# A session that was used within this time is not evicted for a new one.
+# A session that was used within this time is not evicted.
 _EVICTABLE_AFTER_MS: Final = 120_000
 
 FetchKey = tuple[Uuid, str, int]
@@ -36,7 +36,7 @@ FetchedTopics: TypeAlias = "dict[tuple[Uuid, str], list[FetchPartitionData]]"
 
 
 class FetchTarget:
-    """A partition to fetch, and what the client was told about it last."""
+    """A partition to fetch, and what the client was last told about it."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -67,7 +67,7 @@ class FetchTarget:
         )
 
     def told(self, data: FetchPartitionData) -> None:
-        """Remember what the client knows now. An error is told again until it is gone."""
+        """Remember what the client knows now. An error is repeated until it is gone."""
         failed = data.error_code != 0
         self.told_high_watermark = -1 if failed else data.high_watermark
         self.told_log_start_offset = -1 if failed else data.log_start_offset
@@ -86,7 +86,7 @@ class FetchSession:
         self.last_used_ms = 0.0
 
     def served(self, key: FetchKey) -> None:
-        """Move a partition that gave records behind the others, so that all get their turn."""
+        """Move a partition that gave records to the end, so that all get their turn."""
         target = self.targets.pop(key, None)
         if target is not None:
             self.targets[key] = target
@@ -106,7 +106,7 @@ class FetchContext:
 
     @property
     def session_id(self) -> int:
-        """The id to answer with."""
+        """The session id of the response; 0 without a session."""
         return NO_SESSION if self.session is None else self.session.session_id
 
     def update_session(
@@ -142,17 +142,18 @@ class FetchSessionCache:
         return len(self._sessions)
 
     def partitions(self, session_id: int) -> list[FetchKey]:
-        """The partitions that a session stands for; none if it is unknown."""
+        """The partitions of a session; none if it is unknown."""
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.targets)
 
     def new_context(self, params: FetchParams, now_ms: float) -> FetchContext:
-        """Find out what a request is about, and bring its session up to date.
+        """The partitions that a request fetches; updates its session.
 
         Raises:
-            FetchSessionIdNotFoundError: there is no such session (any more).
-            InvalidFetchSessionEpochError: a request was lost, repeated or overtaken.
-            FetchSessionTopicIdError: the session names topics the other way, by id or by name.
+            FetchSessionIdNotFoundError: there is no such session, or it was evicted.
+            InvalidFetchSessionEpochError: a request was lost, repeated or reordered.
+            FetchSessionTopicIdError: the session names topics by id, the request by name, or the
+                reverse.
         """
         if params.session_epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
             self._sessions.pop(params.session_id, None)
@@ -167,7 +168,7 @@ class FetchSessionCache:
         if session is None:
             raise FetchSessionIdNotFoundError(f"there is no fetch session {params.session_id}")
         if session.by_id != params.by_id:
-            raise FetchSessionTopicIdError("a fetch session names topics by id or by name")
+            raise FetchSessionTopicIdError("a fetch session can't mix topic ids and names")
         if params.session_epoch != session.epoch:
             raise InvalidFetchSessionEpochError(
                 f"fetch session epoch {params.session_epoch}, expected {session.epoch}"
@@ -206,7 +207,7 @@ class FetchSessionCache:
         self._sessions[session.session_id] = session  # at the end: the most recently used
 
     def _evict(self, now_ms: float) -> bool:
-        """Make a slot free, if the least recently used session is old enough."""
+        """Evict the least recently used session, if it is old enough; whether it was."""
         for session in self._sessions.values():
             if now_ms - session.last_used_ms > _EVICTABLE_AFTER_MS:
                 del self._sessions[session.session_id]

@@ -1,4 +1,4 @@
-"""The partitions this broker has: found by name, appended to, and kept in step with the image.
+"""Finds this broker's partitions, and keeps them in step with the cluster's image.
 
 Serving thread only (while the node opens: the thread that opens it).
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaManager:
-    """Every partition that has a replica here; made when first asked for."""
+    """Every partition with a replica here; created on first use."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ReplicaManager:
         return topic
 
     def partition_of(self, topic: TopicImage, index: int) -> Partition:
-        """The partition of a topic that was looked up already."""
+        """The partition of a topic that was looked up."""
         partitions = self._partitions.get(topic.topic_id)
         if partitions is None:
             partitions = self._partitions[topic.topic_id] = {}
@@ -91,9 +91,9 @@ class ReplicaManager:
         *,
         origin: AppendOrigin = AppendOrigin.COORDINATOR,
     ) -> AppendInfo:
-        """Append the broker's own records, and wake whoever waits for them.
+        """Append records of the broker itself, and complete the fetches that wait for them.
 
-        A flush that is due follows at once, but nothing waits for it.
+        A flush that is due follows in the background; nothing waits for it.
         """
         info = partition.append(batches, acks=1, now_ms=self._clock.now_ms(), origin=origin)
         if info.flush_due:
@@ -102,19 +102,19 @@ class ReplicaManager:
         return info
 
     def read_all(self, partition: Partition) -> Iterator[ConsumerRecord]:
-        """Every record there is now: for what is replayed at start."""
+        """Every record that is there now: for replay at start."""
         return read_log(partition.log)
 
     def wake_fetches(self, partitions: Iterable[Partition]) -> None:
-        """Records were appended: answer the fetches that waited for them."""
+        """Records were appended: answer the fetches that wait for them."""
         for partition in partitions:
             self._purgatory.check_and_complete(partition.key)
 
     def adopt_logs(self, removed: Iterable[TopicImage]) -> None:
-        """Give every log found on disk its topic's configuration; put away what has no topic.
+        """Give every log on disk its topic's configuration, and remove strays.
 
-        That of a `removed` topic is what a crash between the deletion's record and its folders
-        leaves: it goes. What nobody knows of is set aside, as Apache Kafka does.
+        A log of a `removed` topic was left by a crash during its deletion: it is deleted. A log
+        of an unknown topic is set aside, as Apache Kafka does.
         """
         names = {topic.name for topic in removed}
         ids = {topic.topic_id for topic in removed}
@@ -123,7 +123,7 @@ class ReplicaManager:
             if name == CLUSTER_METADATA:
                 continue
             topic = self._image.topic(name)
-            # Without an id, which a power loss took, it is the topic's unless there were others.
+            # A power cut may have taken the id: then it is the topic's, unless one was removed.
             is_unnamed = log.topic_id == ZERO_UUID and name not in names
             if (
                 topic is not None
@@ -134,15 +134,15 @@ class ReplicaManager:
                 if log.producer_state.open_transactions:
                     undecided.append(f"{name}-{index}")
             elif log.topic_id in ids:
-                diagnostics.warn("%s-%d belongs to a deleted topic: removed", name, index)
+                diagnostics.warn("%s-%d belongs to a deleted topic: deleting it", name, index)
                 self._logs.delete(name, index)
             else:
                 folder = self._logs.set_aside(name, index)
-                diagnostics.warn("%s-%d belongs to no topic: it is in %s now", name, index, folder)
+                diagnostics.warn("%s-%d belongs to no topic: moved to %s", name, index, folder)
         if undecided:
             diagnostics.warn(
-                "transactions are open that nobody can end here, and readers of committed records"
-                " stop before them: %s",
+                "open transactions, which this broker can't end and read_committed consumers stop"
+                " before: %s",
                 ", ".join(sorted(undecided)),
             )
 
@@ -171,24 +171,24 @@ class ReplicaManager:
         )
 
     def topic_removed(self, topic: TopicImage) -> None:
-        """A topic is gone: its logs go, and the fetches that wait for it are told."""
+        """A topic was deleted: delete its logs, and answer the fetches that wait for it."""
         partitions = self._partitions.pop(topic.topic_id, {})
         for partition in partitions.values():
             try:
                 self._logs.delete(partition.topic, partition.index)
             except KafkaStorageError as error:
-                # The topic is gone for clients all the same; `adopt_logs` will find the folder.
-                diagnostics.warn("%s; the next start will try again", error)
+                # For clients the topic is gone; `adopt_logs` finds the folder at the next start.
+                diagnostics.warn("%s; the next start tries again", error)
         self.wake_fetches(partitions.values())
 
     def topic_reconfigured(self, name: str) -> None:
-        """A topic has other options now."""
+        """The options of a topic changed."""
         topic = self._image.topic(name)
         if topic is not None:
             self._reconfigure(topic)
 
     def reconfigured(self) -> None:
-        """The defaults of topics are others now."""
+        """The defaults of topics changed."""
         for topic in self._image.topics():
             self._reconfigure(topic)
 
@@ -203,7 +203,7 @@ class ReplicaManager:
             partition.min_insync_replicas = values[MIN_INSYNC_REPLICAS.name]
 
     def partition_changed(self, topic: TopicImage, index: int) -> None:
-        """A partition has another leader or other replicas."""
+        """The leader or the replicas of a partition changed."""
         partition = self._partitions.get(topic.topic_id, {}).get(index)
         if partition is not None:
             partition.update(topic.partitions[index])

@@ -1,7 +1,7 @@
-"""One partition as this broker has it: who leads it, in which epoch, and up to where it counts.
+"""The local replica of a partition: its leader, epoch, in-sync replicas and high watermark.
 
-The log knows what is written (the log end offset, LEO); this knows what readers may see (the
-high watermark, HW: what every in-sync replica has). Serving thread only.
+Checks a client's leader epoch, and `min.insync.replicas`. The log knows what is written (the log
+end offset); the partition what readers may see (the high watermark). Serving thread only.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class Partition:
         min_insync_replicas: int,
     ) -> None:
         self._node_id = node_id
-        self._unsynced_to = 0  # the high watermark waits for a sync of what is before
+        self._unsynced_to = 0  # the high watermark waits until this is flushed
         self.topic = topic
         self.topic_id = topic_id
         self.index = image.partition_id
         self.key = (topic_id, image.partition_id)
-        """What delayed operations watch."""
+        """What delayed operations watch in the purgatory."""
         self.log = log
         self.min_insync_replicas = min_insync_replicas
         self.update(image)
 
     def update(self, image: PartitionImage) -> None:
-        """Take over what the controller decided."""
+        """Apply what the controller decided."""
         self.leader = image.leader
         self.leader_epoch = image.leader_epoch
         self.replicas = image.replicas
@@ -89,7 +89,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where readers of committed records stop."""
+        """Where `read_committed` consumers stop."""
         return self.log.last_stable_offset
 
     def follow_flushes(self) -> None:
@@ -129,8 +129,8 @@ class Partition:
 
         Raises:
             NotLeaderOrFollowerError: another broker leads the partition.
-            NotEnoughReplicasError: acks=all, with fewer in sync than `min.insync.replicas`, or
-                than there are if that is less.
+            NotEnoughReplicasError: acks=all, and fewer replicas are in sync than
+                `min.insync.replicas` (at most all of them) asks for.
             BrokerResponseError: the log refused the batches; nothing was written.
         """
         self.check_leader_epoch()
@@ -169,14 +169,14 @@ class Partition:
         )
 
     def aborted_transactions(self, from_offset: int, to_offset: int) -> list[AbortedTransaction]:
-        """What a reader of committed records has to leave out of a range of offsets."""
+        """The aborted transactions that a `read_committed` consumer skips in a range of offsets."""
         return self.log.aborted_transactions(from_offset, to_offset)
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
 
     def _advance_high_watermark(self) -> None:
-        # The only replica in sync is this one: what it has, all have.
+        # This is the only in-sync replica: what it has, all have.
         if self.isr == (self._node_id,):
             log = self.log
             if self._unsynced_to and log.recovery_point >= self._unsynced_to:

@@ -241,7 +241,7 @@ def test_certificate_and_key_may_be_text_and_the_key_encrypted(certificates, tmp
     [
         ({"ssl.keystore.location": None}, "a listener with TLS needs a certificate"),
         ({"ssl.keystore.location": "/no/such.pem"}, "ssl.keystore.location (/no/such.pem): the fi"),
-        ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type is JKS, and only PEM is served"),
+        ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type is JKS, but only PEM is supported"),
         ({"ssl.truststore.location": "/no/such.pem"}, "ssl.truststore.location (/no/such.pem)"),
         ({"ssl.client.auth": "perhaps"}, "one of none, requested, required"),
         ({"listeners": "SASL_SSL://127.0.0.1:0"}, "SASL_SSL is not supported"),

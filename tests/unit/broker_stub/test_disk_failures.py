@@ -161,7 +161,7 @@ def test_a_deleted_topic_is_gone_although_its_folder_can_not_be_renamed(harness,
     disk.refuse(errno.EIO, "rename", suffix="orders-0")
     request = DeleteTopicsRequest(topics=[DeleteTopicState(name="orders")])
     assert harness.ask(request).responses[0].error_code == 0
-    assert "the next start will try again" in caplog.text
+    assert "the next start tries again" in caplog.text
     disk.mend()
     assert (harness.folder / "orders-0").is_dir()
     harness.restart(clean=False)

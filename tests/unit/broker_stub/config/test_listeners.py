@@ -141,7 +141,7 @@ def test_options_of_no_listener_are_refused(name):
     }
     option = "ssl.client.auth"
     configured_listeners(BrokerConfig({**config, f"listener.name.internal.{option}": "none"}))
-    with pytest.raises(KafkaConfigurationError, match="internal .write them in lower case"):
+    with pytest.raises(KafkaConfigurationError, match=r"internal \(write them in lower case"):
         configured_listeners(BrokerConfig({**config, f"listener.name.{name}.{option}": "none"}))
 
 

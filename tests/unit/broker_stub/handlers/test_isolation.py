@@ -157,4 +157,4 @@ def test_transactions_that_nobody_can_end_are_told_of_at_the_start(harness, capl
     assert "transactions are open" not in caplog.text
     write(harness, 2, b"b")
     harness.restart()
-    assert "stop before them: orders-0" in caplog.text
+    assert "stop before: orders-0" in caplog.text
