@@ -180,9 +180,11 @@ DEFINITION = ConfigDefinition(
         ConfigKey(
             "partition.assignment.strategy",
             list,
-            ["range", "roundrobin"],
+            ["range", "cooperative-sticky"],
             not_empty(),
-            "Assignors in order of preference, by name or as objects.",
+            "Assignors in order of preference: `range`, `roundrobin`, `sticky`, "
+            "`cooperative-sticky`, Java's class names, or assignors of your own; kafka-python's "
+            "work, too.",
         ),
         ConfigKey(
             "consumer.timeout.ms",

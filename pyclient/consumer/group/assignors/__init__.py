@@ -13,17 +13,23 @@ from pyclient.consumer.group.assignors.kafka_python import (
 )
 from pyclient.consumer.group.assignors.range import RangePartitionAssignor
 from pyclient.consumer.group.assignors.roundrobin import RoundRobinPartitionAssignor
+from pyclient.consumer.group.assignors.sticky import (
+    CooperativeStickyAssignor,
+    StickyPartitionAssignor,
+)
 from pyclient.consumer.group.consumer_protocol import Assignment, MemberSubscription
 from pyclient.errors import KafkaConfigurationError
 
 __all__ = [
     "AbstractPartitionAssignor",
     "Assignment",
+    "CooperativeStickyAssignor",
     "MemberSubscription",
     "PartitionRacks",
     "RangePartitionAssignor",
     "RebalanceProtocol",
     "RoundRobinPartitionAssignor",
+    "StickyPartitionAssignor",
     "configured_assignors",
     "rebalance_protocol",
 ]
@@ -33,8 +39,12 @@ _JAVA_PACKAGE = "org.apache.kafka.clients.consumer."
 _BY_NAME: dict[str, type[AbstractPartitionAssignor]] = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
     f"{_JAVA_PACKAGE}RangeAssignor": RangePartitionAssignor,
     f"{_JAVA_PACKAGE}RoundRobinAssignor": RoundRobinPartitionAssignor,
+    f"{_JAVA_PACKAGE}StickyAssignor": StickyPartitionAssignor,
+    f"{_JAVA_PACKAGE}CooperativeStickyAssignor": CooperativeStickyAssignor,
 }
 
 

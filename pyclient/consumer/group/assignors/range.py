@@ -6,7 +6,7 @@ replicas are not on every rack, members first take partitions that have a replic
 rack (KIP-881); balance and co-partitioning go before racks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from pyclient.consumer.group.assignors.assignor import (
@@ -28,19 +28,43 @@ class RangePartitionAssignor(AbstractPartitionAssignor):
         members: Mapping[str, MemberSubscription],
     ) -> dict[str, Assignment]:
         """Cut every topic; the result is in order of topic name and number."""
-        shares = {
-            topic: _TopicShares(topics[topic], {m: members[m].rack_id for m in readers})
-            for topic, readers in subscribers_by_topic(topics, members).items()
-        }
-        if any(topic.rack_aware for topic in shares.values()):
-            _assign_within_racks(list(shares.values()))
         assigned: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in members}
-        for name, topic in shares.items():
-            topic.deal()
-            for member_id, numbers in topic.assigned.items():
-                if numbers:
-                    assigned[member_id][name] = sorted(numbers)
+        readers_by_topic = subscribers_by_topic(topics, members)
+        if any(member.rack_id for member in members.values()):
+            cuts = _cut_within_racks(topics, members, readers_by_topic)
+        else:
+            cuts = {
+                topic: _cut(len(topics[topic]), readers)
+                for topic, readers in readers_by_topic.items()
+            }
+        for topic, cut in cuts.items():
+            for member_id, numbers in cut:
+                assigned[member_id][topic] = numbers
         return {member_id: Assignment(partitions) for member_id, partitions in assigned.items()}
+
+
+def _cut(count: int, readers: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
+    """Ranges of one length, the first ones longer by one."""
+    quota, extras = divmod(count, max(1, len(readers)))
+    start = 0
+    for place, member_id in enumerate(readers[:count]):
+        end = start + quota + (place < extras)
+        yield member_id, list(range(start, end))
+        start = end
+
+
+def _cut_within_racks(
+    topics: Mapping[str, Sequence[PartitionRacks]],
+    members: Mapping[str, MemberSubscription],
+    readers_by_topic: Mapping[str, Sequence[str]],
+) -> dict[str, Iterator[tuple[str, list[int]]]]:
+    shares = {
+        topic: _TopicShares(topics[topic], {m: members[m].rack_id for m in readers})
+        for topic, readers in readers_by_topic.items()
+    }
+    if any(topic.rack_aware for topic in shares.values()):
+        _assign_within_racks(list(shares.values()))
+    return {topic: share.cut() for topic, share in shares.items()}
 
 
 class _TopicShares:
@@ -80,7 +104,14 @@ class _TopicShares:
         if partitions and len(mine) > self._quota:
             self._extras -= 1
 
-    def deal(self) -> None:
+    def cut(self) -> Iterator[tuple[str, list[int]]]:
+        """What each reader has once the partitions that are left are dealt out."""
+        self._deal()
+        for member_id, numbers in self.assigned.items():
+            if numbers:
+                yield member_id, sorted(numbers)
+
+    def _deal(self) -> None:
         """Let each reader in turn take the first partitions left, up to its room."""
         left = list(self._unassigned)
         start = 0

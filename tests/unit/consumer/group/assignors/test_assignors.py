@@ -8,8 +8,10 @@ from pyclient.consumer.group.assignors import (
     AbstractPartitionAssignor,
     MemberSubscription,
     RangePartitionAssignor,
+    RebalanceProtocol,
     RoundRobinPartitionAssignor,
     configured_assignors,
+    rebalance_protocol,
 )
 from pyclient.errors import KafkaConfigurationError
 
@@ -157,12 +159,42 @@ def test_a_programs_own_assignor_is_taken():
 
 
 @pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["range"], RebalanceProtocol.EAGER),
+        (["cooperative-sticky"], RebalanceProtocol.COOPERATIVE),
+        (["cooperative-sticky", "range"], RebalanceProtocol.EAGER),
+        (["sticky", "cooperative-sticky"], RebalanceProtocol.EAGER),
+    ],
+)
+def test_a_member_is_cooperative_if_all_its_assignors_are(names, expected):
+    assert rebalance_protocol(configured_assignors(names)) is expected
+
+
+@pytest.mark.parametrize("java", ["Range", "RoundRobin", "Sticky", "CooperativeSticky"])
+def test_javas_class_names_are_known(java):
+    (assignor,) = configured_assignors([f"org.apache.kafka.clients.consumer.{java}Assignor"])
+    assert assignor.name.replace("-", "") == java.lower()
+
+
+class OnlyCooperative(AbstractPartitionAssignor):
+    name = "only-cooperative"
+
+    def supported_protocols(self):
+        return [RebalanceProtocol.COOPERATIVE]
+
+    def assign(self, topics, members):
+        return {}
+
+
+@pytest.mark.parametrize(
     ("value", "reason"),
     [
         ([], "no assignor"),
         (["rnage"], "'rnage' is not an assignor"),
         (["range", RangePartitionAssignor], "'range' twice"),
         ([dict], "is not an assignor"),
+        ([OnlyCooperative, "range"], "only-cooperative, range support no common"),
     ],
 )
 def test_what_is_no_assignor_is_refused(value, reason):
