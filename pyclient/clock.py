@@ -22,7 +22,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """Reads the machine's clocks."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch."""

@@ -38,7 +38,6 @@ class Entropy:
         return self._random.sample(items, len(items))
 
     def random_bytes(self, count: int) -> bytes:
-        """`count` random bytes."""
         return self._secure.randbytes(count)
 
     def uuid(self) -> bytes:

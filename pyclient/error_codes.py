@@ -93,7 +93,7 @@ _CLASSES: dict[int, type[BrokerResponseError]] = {}
 
 
 def _constant_name(class_name: str) -> str:
-    """`NotLeaderOrFollowerError` to `NOT_LEADER_OR_FOLLOWER`."""
+    """Convert `NotLeaderOrFollowerError` to `NOT_LEADER_OR_FOLLOWER`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Error")).upper()
 
 

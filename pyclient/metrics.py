@@ -60,7 +60,7 @@ class WindowedTotals:
             self.next_roll_ms = now_ms + self._windows.length_ms
 
     def rate(self, name: str, now_ms: float) -> float:
-        """Growth per second."""
+        """A total's growth per second over the sample windows."""
         oldest = self._samples[0]
         # Kafka's rule too: the first seconds count as a whole window, or they would show peaks.
         whole_ms = self._windows.length_ms * max(self._windows.number - 1, 1)

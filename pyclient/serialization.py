@@ -46,14 +46,14 @@ class DefaultSerializer(Serializer, Deserializer):
         self.encoding = encoding
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:  # noqa: ARG002
-        """Encode text."""
+        """Encode a value; None stays None."""
         if data is None or isinstance(data, bytes | bytearray | memoryview):
             return data
         encoded: bytes = data.encode(self.encoding)
         return encoded
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:  # noqa: ARG002
-        """Decode text."""
+        """Decode a value; None stays None."""
         return None if data is None else data.decode(self.encoding)
 
 
@@ -61,11 +61,11 @@ class JsonSerializer(DefaultSerializer):
     """Anything that JSON can hold; None stays a null."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
-        """Encode as JSON."""
+        """Encode a value; None stays None."""
         return None if data is None else super().serialize(topic, headers, json.dumps(data))
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
-        """Decode JSON."""
+        """Decode a value; None stays None."""
         return None if data is None else json.loads(super().deserialize(topic, headers, data))
 
 

@@ -25,16 +25,16 @@ class KafkaDataSource(DataSource):
         return source_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> KafkaBatchReader:  # noqa: ARG002
-        """For `spark.read`."""
+        """Create the reader of `spark.read`."""
         return KafkaBatchReader(parse_source_options(self.options, streaming=False))
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:  # noqa: ARG002, N802
-        """For `spark.readStream`."""
+        """Create the reader of `spark.readStream`."""
         return KafkaStreamReader(parse_source_options(self.options, streaming=True))
 
     # Spark passes both arguments by these very names.
     def writer(self, schema: StructType, overwrite: bool) -> KafkaBatchWriter:
-        """For `df.write`."""
+        """Create the writer of `df.write`."""
         if overwrite:
             raise ValueError('Save mode overwrite is not allowed for Kafka: use mode("append")')
         return KafkaBatchWriter(schema, parse_sink_options(self.options))

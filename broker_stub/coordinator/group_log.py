@@ -103,7 +103,6 @@ def group_record(group: ClassicGroup) -> KeyValue:
 
 
 def group_tombstone(group_id: str) -> KeyValue:
-    """Deletes a group."""
     return _key(GroupMetadataKey(group=group_id)), None
 
 

@@ -49,7 +49,7 @@ class Session:
             self._timer = self._timers.after(timeout_ms, self._check)
 
     def end(self) -> None:
-        """Never expire."""
+        """Cancel the timer, so that the session never expires."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -92,13 +92,13 @@ def compact_topic_head(
 
 
 def pack_topic_head(name: str, count: int) -> bytes:
-    """What `topic_head` reads."""
+    """The inverse of `topic_head`."""
     text = name.encode()
     return INT16.pack(len(text)) + text + INT32.pack(count)
 
 
 def pack_compact_topic_head(name: str, topic_id: Uuid, count: int, *, by_id: bool) -> bytes:
-    """What `compact_topic_head` reads."""
+    """The inverse of `compact_topic_head`."""
     if by_id:
         return topic_id + encode_uvarint(count + 1)
     text = name.encode()

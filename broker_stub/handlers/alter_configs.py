@@ -31,7 +31,6 @@ def handle(
     request: AlterConfigsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[AlterConfigsResponse]:
-    """Replace the configurations."""
     parked: Parked[AlterConfigsResponse] = Parked()
 
     def wanted(resource: AlterConfigsResource) -> Callable[[ConfigView], Configs]:
@@ -49,7 +48,6 @@ def handle(
 
 
 def refuse(request: AlterConfigsRequest, error: BrokerResponseError) -> AlterConfigsResponse:
-    """Fail every resource."""
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

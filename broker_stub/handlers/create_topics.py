@@ -35,7 +35,6 @@ def handle(
     request: CreateTopicsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[CreateTopicsResponse]:
-    """Create the topics."""
     check_new_partitions(
         sum(max(0, topic.num_partitions) + len(topic.assignments) for topic in request.topics)
     )
@@ -64,7 +63,6 @@ def handle(
 
 
 def refuse(request: CreateTopicsRequest, error: BrokerResponseError) -> CreateTopicsResponse:
-    """Fail every topic."""
     return CreateTopicsResponse(topics=[_failed(topic.name, error) for topic in request.topics])
 
 

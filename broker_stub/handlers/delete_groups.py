@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: DeleteGroupsRequest, _context: RequestContext
 ) -> DeleteGroupsResponse:
-    """Delete the groups."""
-
     def delete(group_id: str) -> DeletableGroupResult:
         try:
             node.coordinator.delete(group_id)
@@ -37,7 +35,6 @@ def handle(
 
 
 def refuse(request: DeleteGroupsRequest, error: KafkaError) -> DeleteGroupsResponse:
-    """Fail every group."""
     return DeleteGroupsResponse(
         results=[_failed(group_id, error) for group_id in request.groups_names]
     )

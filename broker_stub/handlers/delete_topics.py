@@ -38,7 +38,6 @@ def handle(
     request: DeleteTopicsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[DeleteTopicsResponse]:
-    """Delete the topics."""
     if not node.config["delete.topic.enable"]:
         raise TopicDeletionDisabledError()
     results: list[DeletableTopicResult] = []
@@ -68,7 +67,6 @@ def handle(
 
 
 def refuse(request: DeleteTopicsRequest, error: BrokerResponseError) -> DeleteTopicsResponse:
-    """Fail every topic."""
     return DeleteTopicsResponse(responses=[_failed(topic, error) for topic in _asked(request)])
 
 

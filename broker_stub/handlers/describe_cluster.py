@@ -31,7 +31,6 @@ _BROKERS, _CONTROLLERS = 1, 2
 def handle(
     node: Node, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
-    """Describe the cluster."""
     if request.endpoint_type == _CONTROLLERS:
         raise MismatchedEndpointTypeError(
             "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
@@ -57,5 +56,4 @@ def refuse(
     request: DescribeClusterRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> DescribeClusterResponse:
-    """Fail."""
     return DescribeClusterResponse(error_code=error.code, error_message=message_of(error))

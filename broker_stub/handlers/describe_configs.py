@@ -62,7 +62,6 @@ def handle(
 
 
 def refuse(request: DescribeConfigsRequest, error: BrokerResponseError) -> DescribeConfigsResponse:
-    """Fail every resource."""
     return DescribeConfigsResponse(results=[_failed(one, error) for one in request.resources])
 
 

@@ -33,8 +33,6 @@ _NOT_FOUND_FROM: Final = 6
 def handle(
     node: Node, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
-    """Describe the groups."""
-
     def describe(group_id: str) -> DescribedGroup:
         try:
             return _described(node.coordinator.find(group_id))
@@ -54,7 +52,6 @@ def handle(
 
 
 def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsResponse:
-    """Fail every group."""
     return DescribeGroupsResponse(groups=[_failed(group_id, error) for group_id in request.groups])
 
 

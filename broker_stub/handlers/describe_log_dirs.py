@@ -31,7 +31,6 @@ def handle(
     request: DescribeLogDirsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> DescribeLogDirsResponse:
-    """Describe the folders."""
     held: dict[str, dict[str, list[Partition]]] = {path: {} for path in node.logs.directory_ids}
     for partition in _partitions(node, request):
         folder = os.path.dirname(partition.log.folder)

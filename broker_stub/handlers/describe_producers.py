@@ -30,8 +30,6 @@ def handle(
     request: DescribeProducersRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> DescribeProducersResponse:
-    """List the producers."""
-
     def describe(topic: str, index: int) -> PartitionResponse:
         partition = node.replicas.partition(topic, index)
         partition.check_leader_epoch()
@@ -56,7 +54,6 @@ def handle(
 def refuse(
     request: DescribeProducersRequest, error: BrokerResponseError
 ) -> DescribeProducersResponse:
-    """Fail every partition."""
     return _respond(request, always_fail(error))
 
 

@@ -37,7 +37,6 @@ _MANY_FROM: Final = 4
 def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse | Parked[FindCoordinatorResponse]:
-    """Find the coordinators."""
     if request.key_type != _GROUP:
         unserved = _unserved(request.key_type)
         if context.api_version < _MANY_FROM:

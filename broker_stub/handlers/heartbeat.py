@@ -21,5 +21,4 @@ def handle(node: Node, request: HeartbeatRequest, _context: RequestContext) -> H
 
 
 def refuse(_request: HeartbeatRequest, error: KafkaError) -> HeartbeatResponse:
-    """Fail."""
     return HeartbeatResponse(error_code=code_of(error))

@@ -32,7 +32,6 @@ def handle(
     request: IncrementalAlterConfigsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[IncrementalAlterConfigsResponse]:
-    """Change the configurations."""
     parked: Parked[IncrementalAlterConfigsResponse] = Parked()
 
     def wanted(resource: AlterConfigsResource) -> Callable[[ConfigView], Configs]:
@@ -54,7 +53,6 @@ def handle(
 def refuse(
     request: IncrementalAlterConfigsRequest, error: BrokerResponseError
 ) -> IncrementalAlterConfigsResponse:
-    """Fail every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

@@ -49,5 +49,5 @@ def _code(error: KafkaError | None) -> int:
 
 
 def refuse(_request: LeaveGroupRequest, error: KafkaError) -> LeaveGroupResponse:
-    """Nobody left."""
+    """Fail the request as a whole; no member left."""
     return LeaveGroupResponse(error_code=code_of(error))

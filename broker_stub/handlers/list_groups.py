@@ -25,7 +25,6 @@ _CLASSIC: Final = "classic"
 
 
 def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> ListGroupsResponse:
-    """List the groups."""
     states = {state.lower() for state in request.states_filter}
     types = {one.lower() for one in request.types_filter}
     if node.image.topic(CONSUMER_OFFSETS) is None or (types and _CLASSIC not in types):
@@ -45,5 +44,4 @@ def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> 
 
 
 def refuse(_request: ListGroupsRequest, error: KafkaError) -> ListGroupsResponse:
-    """Fail."""
     return ListGroupsResponse(error_code=code_of(error))

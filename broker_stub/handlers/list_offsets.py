@@ -65,7 +65,6 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
 
 
 def refuse(request: ListOffsetsRequest, error: BrokerResponseError) -> ListOffsetsResponse:
-    """Fail every partition."""
     return _respond(request, always_fail(error))
 
 

@@ -84,7 +84,6 @@ def _utf16_length(text: str | None) -> int:
 
 
 def refuse(request: OffsetCommitRequest, error: KafkaError) -> OffsetCommitResponse:
-    """Fail every partition."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(

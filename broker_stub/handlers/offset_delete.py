@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 def handle(
     node: "Node", request: OffsetDeleteRequest, _context: RequestContext
 ) -> OffsetDeleteResponse:
-    """Delete the offsets."""
     group = node.coordinator.find_for_offset_delete(request.group_id)
     response = OffsetDeleteResponse()
     doomed: list[TopicPartition] = []

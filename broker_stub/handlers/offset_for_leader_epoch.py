@@ -46,7 +46,6 @@ def handle(
 def refuse(
     request: OffsetForLeaderEpochRequest, error: BrokerResponseError
 ) -> OffsetForLeaderEpochResponse:
-    """Fail every partition."""
     return _respond(request, always_fail(error))
 
 

@@ -36,7 +36,6 @@ ZSTD_FROM: Final = 7
 def handle(
     node: Node, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Parked[ProduceResponse] | None:
-    """Append the batches."""
     return append_records(
         node,
         request.acks,
@@ -55,7 +54,6 @@ def handle(
 
 
 def refuse(request: ProduceRequest, error: BrokerResponseError) -> ProduceResponse | None:
-    """Fail every partition."""
     if request.acks == 0:
         return None
     return ProduceResponse(

@@ -113,6 +113,6 @@ class LeaderEpochs:
         return True
 
     def write(self) -> None:
-        """Renew the file."""
+        """Rewrite the checkpoint file from memory."""
         entries = [f"{epoch} {start_offset}" for epoch, start_offset in self._entries]
         write_checkpoint(self.path, entries, sync=None)

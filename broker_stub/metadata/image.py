@@ -48,8 +48,6 @@ class Endpoint(NamedTuple):
 
 
 class BrokerImage(NamedTuple):
-    """A registered broker."""
-
     broker_id: int
     epoch: int
     endpoints: Mapping[str, Endpoint]

@@ -111,7 +111,6 @@ class RequestLog:
     # -- the interceptor ---------------------------------------------------------------------
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """Everything."""
         return served
 
     def on_request(self, request: Message, context: RequestContext) -> None:
@@ -132,7 +131,7 @@ class RequestLog:
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> None:
-        """Not of interest."""
+        pass
 
 
 def _check_api(api: type[Message]) -> None:

@@ -29,10 +29,10 @@ class When(ABC):
 
 
 class Always(When):
-    """Every request."""
+    """Selects every request."""
 
     def wants(self) -> bool:
-        """Yes."""
+        """Whether the request is selected."""
         return True
 
 
@@ -49,7 +49,7 @@ class Next(When):
         return self._left > 0
 
     def took(self) -> None:
-        """One less."""
+        """Count the request that was just selected."""
         self._left -= 1
 
     @property
@@ -73,7 +73,7 @@ class Nth(When):
         return self._until <= 0 and not self._done
 
     def took(self) -> None:
-        """That was it."""
+        """Count the request that was just selected."""
         self._done = True
 
     @property
@@ -92,5 +92,5 @@ class Randomly(When):
         self._entropy = Entropy(whole_number("a seed", seed))
 
     def wants(self) -> bool:
-        """Draw."""
+        """Whether the request is selected."""
         return self._entropy.uniform(0, 1) < self._probability

@@ -132,7 +132,7 @@ class Reader(threading.Thread):
         self.has_its_share = threading.Event()
 
     def run(self) -> None:
-        """Join, read, leave."""
+        """Join the group, read until the end, leave."""
         with KafkaConsumer(
             VIEWS,
             bootstrap_servers=self._servers,

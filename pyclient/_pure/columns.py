@@ -77,7 +77,6 @@ class ColumnBuffers:
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
         return len(self._offset)
 
     def has_room_for(self, size: int) -> bool:

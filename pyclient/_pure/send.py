@@ -55,7 +55,6 @@ class TopicSlots:
         self.sticky: AppendSlot | None = None
 
     def add(self, slot: AppendSlot) -> None:
-        """One more partition."""
         self.slots.append(slot)
 
 

@@ -35,7 +35,7 @@ ResourceKey: TypeAlias = tuple[int, str]
 
 
 class ConfigDescriptionCalls(AdminCalls):
-    """Look at configurations."""
+    """The calls that list and describe configurations."""
 
     def describe_configs(
         self,

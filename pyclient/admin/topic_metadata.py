@@ -20,7 +20,7 @@ class TopicId(Protocol):
 
     @property
     def bytes(self) -> bytes:
-        """Its 16 bytes."""
+        """The 16 bytes of the id."""
 
     def __hash__(self) -> int: ...
 

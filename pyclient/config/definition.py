@@ -38,7 +38,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> "str | bytes":
-        """The value itself."""
+        """Return the value that `repr` and messages hide."""
         return self._value
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ class _PostedError(NamedTuple):
 
 
 def _nothing() -> None:
-    """Do nothing."""
+    pass
 
 
 def _always() -> bool:

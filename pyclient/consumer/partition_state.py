@@ -43,8 +43,6 @@ class PartitionOffsets(NamedTuple):
 
 
 class PartitionState:
-    """One assigned partition."""
-
     __slots__ = (
         "epoch",
         "failed",

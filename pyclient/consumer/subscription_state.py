@@ -189,7 +189,6 @@ class SubscriptionState:
                     self._partitions[partition].held = False
 
     def assigned(self) -> set[TopicPartition]:
-        """The assigned partitions."""
         with self._lock:
             return set(self._partitions)
 
@@ -228,7 +227,6 @@ class SubscriptionState:
                 state.paused = paused
 
     def paused(self) -> set[TopicPartition]:
-        """The paused partitions."""
         with self._lock:
             return {partition for partition, state in self._partitions.items() if state.paused}
 

@@ -129,7 +129,7 @@ class Engine:
         self._io_thread.add_manager(manager)
 
     def start(self) -> None:
-        """Begin to run."""
+        """Start the I/O thread."""
         lifetime.watch(self)
         self._join = self._environment.run(self._io_thread, f"pyclient-{self._client_id}")
 

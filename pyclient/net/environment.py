@@ -24,17 +24,17 @@ class Environment(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The time."""
+        """The clock that everything in this client reads."""
 
     @property
     def entropy(self) -> Entropy:
-        """Chance."""
+        """The source of all randomness in this client."""
 
     def new_waiting(self) -> Waiting:
         """Where the client's threads wait."""
 
     def new_poller(self, options: SocketOptions) -> Poller:
-        """The network."""
+        """Create the client's poller, which owns its connections."""
 
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
         """Have a loop run from now on; the function returned waits for it to be gone."""
@@ -55,7 +55,7 @@ class SystemEnvironment:
         return ThreadWaiting()
 
     def new_poller(self, options: SocketOptions) -> Poller:
-        """The network."""
+        """Create the client's poller, which owns its connections."""
         return SelectorPoller(options)
 
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:

@@ -235,7 +235,7 @@ class MetadataManager:
         return PollResult([UnsentRequest(request, None, on_done)])
 
     def close(self, error: KafkaError) -> None:
-        """Fail whoever waits."""
+        """Fail all callers that wait for metadata."""
         self._closed = error
         self._wake_waiters()
 

@@ -105,7 +105,7 @@ class SelectorPoller:
         return resolve(host, port, self.wake)
 
     def open(self, address: Address, owner: Connection) -> TcpTransport:
-        """Begin to connect."""
+        """Start a non-blocking connect."""
         transport = self._transport(address, self._options, owner, self)
         if transport.error is None:
             self._selector.register(transport.socket, selectors.EVENT_WRITE, transport)

@@ -31,7 +31,7 @@ class Waiting(Protocol):
     """Where waiters come from."""
 
     def waiter(self) -> Waiter:
-        """A new one."""
+        """Create a waiter for one wait of a caller."""
 
     def claim_io_thread(self) -> None:
         """Note that the calling thread is the I/O thread."""
@@ -106,7 +106,7 @@ class ThreadWaiting:
         self.abandoned: KafkaError | None = None
 
     def waiter(self) -> Waiter:
-        """A new one."""
+        """Create a waiter for one wait of a caller."""
         return _LockWaiter(self)
 
     def claim_io_thread(self) -> None:

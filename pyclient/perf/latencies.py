@@ -15,7 +15,6 @@ class Latencies:
         self._samples = array("d")
 
     def record(self, latency_ms: float) -> None:
-        """Add one."""
         self._samples.append(latency_ms)
 
     @property

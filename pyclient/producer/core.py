@@ -133,7 +133,7 @@ class ProducerCore:
         )
 
     def start(self) -> None:
-        """Begin to run."""
+        """Start the I/O thread."""
         self.engine.start()
         # We stand for the engine from here on: at exit, records come first.
         lifetime.unwatch(self.engine)

@@ -153,26 +153,24 @@ class NoMetrics(ProducerMetrics):
     """What a producer with `metrics.enabled=False` has: nothing is counted."""
 
     def roll(self, now_ms: float) -> float:  # noqa: ARG002
-        """Never again."""
         return math.inf
 
     def request_sent(self, batches: list[ProducerBatch], now_ms: float) -> None:
-        """Not counted."""
+        pass
 
     def request_done(self, latency_ms: float, throttle_ms: float = 0) -> None:
-        """Not counted."""
+        pass
 
     def batch_retried(self, batch: ProducerBatch) -> None:
-        """Not counted."""
+        pass
 
     def batch_failed(self, batch: ProducerBatch) -> None:
-        """Not counted."""
+        pass
 
     def batch_split(self) -> None:
-        """Not counted."""
+        pass
 
     def snapshot(self) -> dict[str, dict[str, float]]:
-        """Nothing."""
         return {}
 
 

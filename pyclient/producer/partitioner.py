@@ -79,7 +79,7 @@ class RoundRobinPartitioner(Partitioner):
         serialized_value: bytes | None,  # noqa: ARG002
         cluster: ClusterMetadata,
     ) -> int:
-        """The next partition."""
+        """The partition for the next record."""
         choices = cluster.available_partitions_for_topic(topic) or _partitions(topic, cluster)
         return choices[next(self._counter) % len(choices)]
 

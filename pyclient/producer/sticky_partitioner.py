@@ -28,17 +28,15 @@ class QueueSizes:
         self.high = 0
 
     def add_partitions(self, count: int) -> None:
-        """The topic has so many more."""
+        """Add `count` empty partitions."""
         self.sizes.extend([0] * count)
         self._partitions_of_size[0] = self._partitions_of_size.get(0, 0) + count
         self.low = 0
 
     def grow(self, partition: int, count: int = 1) -> None:
-        """So many more."""
         self._change(partition, count)
 
     def shrink(self, partition: int, count: int = 1) -> None:
-        """So many less."""
         self._change(partition, -count)
 
     def _change(self, partition: int, difference: int) -> None:

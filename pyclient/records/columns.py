@@ -42,7 +42,6 @@ class ColumnsBuilder:
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
         finished: int = sum(table.num_rows for table in self._tables)
         return finished + self._buffers.rows
 

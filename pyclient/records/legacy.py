@@ -66,7 +66,6 @@ class LegacyBatch:
 
     @property
     def crc(self) -> int:
-        """The message's CRC-32."""
         return self._message.crc
 
     @property

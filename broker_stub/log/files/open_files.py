@@ -126,7 +126,7 @@ class OpenFiles:
         del forgotten  # may close the file, so not under the lock
 
     def clear(self) -> None:
-        """Keep none."""
+        """Close all cached files."""
         with self._lock:
             forgotten, self._files = self._files, OrderedDict()
         forgotten.clear()

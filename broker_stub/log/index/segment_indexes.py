@@ -129,7 +129,7 @@ class SegmentIndexes:
         )
 
     def sync(self) -> None:
-        """Fsync both; blocks."""
+        """Fsync both indexes. Blocks."""
         self._files.sync(self.offset_index.path)
         self._files.sync(self.time_index.path)
 

@@ -65,7 +65,7 @@ class SimulatedBroker:
 
     @property
     def is_up(self) -> bool:
-        """Whether it serves."""
+        """Whether the broker is running."""
         return self._life is not None
 
     @property
@@ -91,7 +91,7 @@ class SimulatedBroker:
             self.look()
 
     def stop(self) -> None:
-        """Stop cleanly."""
+        """Stop the broker cleanly, as SIGTERM does."""
         self._end("stops", BrokerLife.stop)
 
     def kill(self) -> None:

@@ -33,7 +33,6 @@ class BrokerConnection:
         self._is_due = False
 
     def receive(self, data: bytes) -> None:
-        """Bytes have arrived."""
         if not self._is_closed:
             self._unread.append(data)
             self._serve_soon()
@@ -94,7 +93,6 @@ class BrokerConnection:
             self._serve_soon()
 
     def hang_up(self) -> None:
-        """Close the connection."""
         self._let_go()
         self._life.forget(self)
         self._wire.server_closed()

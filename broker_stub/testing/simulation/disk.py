@@ -96,7 +96,7 @@ class SimulatedDisk:
         return _SimulatedFiles(self)
 
     def remove(self) -> None:
-        """Leave nothing behind."""
+        """Delete the disk and all its files."""
         self._forget_all()
         shutil.rmtree(self._home)
 

@@ -53,7 +53,6 @@ class SimulatedPoller:
         return resolution
 
     def open(self, address: Address, owner: Connection) -> SimulatedTransport:
-        """Begin to connect."""
         return SimulatedTransport(self, address, owner)
 
     def poll(self, timeout_ms: float) -> Sequence[SimulatedTransport]:

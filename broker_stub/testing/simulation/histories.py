@@ -9,7 +9,7 @@ from pyclient.clock import SystemClock
 
 
 class Explored(NamedTuple):
-    """What was done."""
+    """The result of `explore`: how many histories ran, and for how long."""
 
     histories: int
     last_seed: int | None

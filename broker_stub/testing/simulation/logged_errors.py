@@ -38,6 +38,6 @@ class LoggedErrors(logging.Handler):
             raise AssertionError(f"an exception was logged: {message}") from error
 
     def detach(self) -> None:
-        """Listen no more."""
+        """Remove the handler from the loggers."""
         for name in _LOGGERS:
             logging.getLogger(name).removeHandler(self)

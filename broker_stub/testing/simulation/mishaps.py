@@ -81,7 +81,6 @@ class Mishaps:
         self._weather = weather
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """Everything."""
         return served
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:

@@ -67,7 +67,6 @@ class SimulatedTransport:
             self._poller.has_news(self)
 
     def receive(self, data: bytes) -> None:
-        """Bytes have arrived."""
         view = memoryview(data)
         scratch = self._poller.scratch
         while view and self.error is None:

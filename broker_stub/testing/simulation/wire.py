@@ -28,7 +28,7 @@ class End(Protocol):
     """What takes the bytes at one end of a connection."""
 
     def receive(self, data: bytes) -> None:
-        """Bytes have arrived."""
+        """Called with bytes that have arrived."""
 
     def lose(self, error: Exception) -> None:
         """The other end is gone, or the way to it: nothing more arrives, nothing gets out."""

@@ -169,7 +169,7 @@ class Simulation:
         return True
 
     def run_for(self, milliseconds: float) -> None:
-        """Let time pass."""
+        """Advance the simulated time."""
         self.run_until(lambda: False, milliseconds)
 
     def calm(self) -> None:

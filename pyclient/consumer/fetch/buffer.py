@@ -63,7 +63,7 @@ class FetchBuffer:
                 del self._sizes[partition]
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all completed fetches."""
         with self._lock:
             self._fetches.clear()
             self._sizes.clear()

@@ -130,7 +130,6 @@ class Member:
         )
 
     def heartbeat_request(self) -> HeartbeatRequest:
-        """Be alive."""
         generation = self._present()
         return HeartbeatRequest(
             group_id=self.options.group_id,

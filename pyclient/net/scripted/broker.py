@@ -101,7 +101,7 @@ class ScriptedBroker:
         self._silent = True
 
     def accept_connections(self) -> None:
-        """Back to normal."""
+        """Accept connections again."""
         self._refuses = None
         self._silent = False
 
@@ -112,7 +112,6 @@ class ScriptedBroker:
         self._cuts[number] = (received_max, sent_max)
 
     def cut(self) -> None:
-        """Break all connections."""
         for connection in self.connections:
             connection.fail(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
         self.connections.clear()
@@ -167,7 +166,7 @@ class ScriptedBroker:
                 transport.answer(data)
 
     def api_versions(self, _request: Message, _version: int) -> ApiVersionsResponse:
-        """What it serves."""
+        """The ApiVersions response that this broker gives."""
         keys = [
             ApiVersion(api_key=key, min_version=lowest, max_version=highest)
             for key, (lowest, highest) in self.versions.items()

@@ -42,7 +42,7 @@ class ScriptedWaiter:
         self._woken = False
 
     def wake(self) -> None:
-        """End every wait."""
+        """End every pending wait of the poller."""
         self._woken = True
 
     def wait(self, timeout_ms: float) -> bool:
@@ -77,7 +77,6 @@ class ScriptedPoller:
         return resolution
 
     def open(self, address: Address, owner: Connection) -> ScriptedTransport:
-        """Begin to connect."""
         host, port = address.target[:2]
         broker = self._network.broker_at(host, port)
         transport = ScriptedTransport(broker, owner, self, self._limit_bytes)

@@ -64,7 +64,6 @@ class ScriptedTransport:
     # The network's side
 
     def fail(self, error: Exception) -> None:
-        """Break the connection."""
         self.error = error
         self._poller.stay_awake()
 

@@ -37,7 +37,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+"):
-    """Which topics grew."""
+    """The outcome for each topic."""
 
     throttle_time_ms: int = field(INT32)
     results: list[CreatePartitionsTopicResult] = field(array(CreatePartitionsTopicResult))

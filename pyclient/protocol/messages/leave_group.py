@@ -43,7 +43,7 @@ class MemberResponse(Struct):
 
 
 class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):
-    """Who was removed."""
+    """The outcome for each member that was to leave."""
 
     throttle_time_ms: int = field(INT32, versions="1+", ignorable=True)
     error_code: int = field(INT16)

@@ -206,7 +206,6 @@ class GroupCluster:
         }
 
     def brokers(self) -> set[BrokerMetadata]:
-        """All brokers."""
         return set(self._snapshot.brokers.values())
 
     def broker_metadata(self, broker_id: int) -> BrokerMetadata | None:
