@@ -1,7 +1,7 @@
-"""Checks what a test orders: a fault that can't work is a mistake in the test, told at once.
+"""Checks the arguments of faults: a fault that could never work is an error in the test.
 
-What is of the wrong type is a TypeError, what is out of range a ValueError (by the caller, who
-knows the range); both say what is allowed. Pure functions.
+A wrong type raises TypeError, a value out of range ValueError (raised by the caller, who knows the
+range). Both say what is allowed. Pure functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PRODUCE: Final = 0
 
 
 def whole_number(what: str, value: object) -> int:
-    """An integer, also of another library's type; True and False are none.
+    """Accept an integer, also of another library's type, but not a bool.
 
     Raises:
         TypeError: it is something else.
@@ -31,7 +31,7 @@ def whole_number(what: str, value: object) -> int:
 
 
 def real_number(what: str, value: object) -> float:
-    """A number that can be counted with.
+    """Accept a finite number.
 
     Raises:
         TypeError: it is something else.
@@ -45,7 +45,7 @@ def real_number(what: str, value: object) -> float:
 
 
 def yes_or_no(what: str, value: object) -> bool:
-    """True or False, and nothing that would merely pass for it.
+    """Accept True or False only.
 
     Raises:
         TypeError: it is something else.
@@ -56,7 +56,7 @@ def yes_or_no(what: str, value: object) -> bool:
 
 
 def api_key_of(api: object) -> int:
-    """The API that the class of a request stands for.
+    """The API key of a request class.
 
     Raises:
         TypeError: it is none.
@@ -72,7 +72,7 @@ def api_key_of(api: object) -> int:
 
 
 def _meant(api: object) -> int:
-    """The API that was named in another way; Produce, as an example, if there is no telling."""
+    """The API that was probably meant; Produce as an example if unknown."""
     named = getattr(api, "api_key", api)
     if isinstance(named, str):
         named = API_KEYS.get(named.removesuffix("Request"))

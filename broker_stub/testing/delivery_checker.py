@@ -1,8 +1,8 @@
-"""Whether records were delivered as Kafka promises: the rules of Jepsen's tests of Kafka.
+"""Checks that records were delivered as Kafka guarantees, by the rules of Jepsen's Kafka tests.
 
-Tell it what was sent and how that ended, what a power loss took, what readers polled, and what
-is in the logs in the end; every value must be unique. It knows nothing of clients or brokers, so
-it can judge any. One thread at a time.
+Give it what was sent and with which outcome, what a power loss took, what readers polled, and the
+final contents of the logs. Every value must be unique. It does not depend on a client or broker.
+Not thread-safe.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _VALUE_SHOWN: Final = 40
 
 
 class Outcome(Enum):
-    """What the sender knows of a record."""
+    """The outcome of a send, as the sender knows it."""
 
     UNKNOWN = "unknown"
-    """Nothing: it may have been written or not. A send that timed out, say."""
+    """It may have been written or not, such as after a timeout."""
     ACKED = "acked"
-    """It was written, at a certain offset."""
+    """It was written."""
     FAILED = "failed"
-    """It was not written, and never will be; or in a transaction that was aborted."""
+    """It was not and will not be written, or its transaction was aborted."""
 
 
 class Anomaly(NamedTuple):
-    """A promise that was broken."""
+    """A violated guarantee."""
 
     rule: str
     what: str
@@ -40,7 +40,7 @@ class Anomaly(NamedTuple):
 
 
 class Sent:
-    """A record on its way. Its outcome is unknown until it is told."""
+    """A record that was sent. Its outcome is unknown until one of the methods sets it."""
 
     __slots__ = ("offset", "outcome", "partition", "sender", "value")
 
@@ -52,13 +52,13 @@ class Sent:
         self.offset = -1
 
     def acked(self, partition: TopicPartition, offset: int) -> None:
-        """It was written there; -1 where the offset is not known."""
+        """The record was written; `offset` is -1 if it is not known."""
         self.outcome = Outcome.ACKED
         self.partition = partition
         self.offset = offset
 
     def failed(self) -> None:
-        """It was not written, for sure."""
+        """The record was definitely not written."""
         self.outcome = Outcome.FAILED
 
     def __repr__(self) -> str:
@@ -67,14 +67,14 @@ class Sent:
 
 
 class DeliveryChecker:
-    """What is known of all records of a test."""
+    """Collects the history of a test's records, and checks it."""
 
     def __init__(self, *, once: bool = True, in_order: bool = True) -> None:
-        """Know nothing yet.
+        """Start with an empty history.
 
         Args:
-            once: a record that is in the log twice is an anomaly; so with idempotence.
-            in_order: two records of one sender in the wrong order are one.
+            once: a duplicate in the log is an anomaly, as with idempotence.
+            in_order: reordered records of one sender are an anomaly.
         """
         self._once = once
         self._in_order = in_order
@@ -87,7 +87,7 @@ class DeliveryChecker:
     # What happened
 
     def sent(self, sender: str, value: bytes) -> Sent:
-        """A record is sent, after those that the same sender sent before."""
+        """A sender sends a record, after its earlier ones."""
         if value in self._sent:
             raise ValueError(f"values must be unique: {value!r}")
         one = self._sent[value] = Sent(sender, value)
@@ -99,9 +99,9 @@ class DeliveryChecker:
         before: Iterable[tuple[int, bytes]],
         after: Iterable[tuple[int, bytes]],
     ) -> None:
-        """A power loss may have taken the end of a log: offsets and values before and after.
+        """A power loss may have truncated a log: its offsets and values before and after.
 
-        What it took is no lost write, where nobody promised to sync. Anything but the end is.
+        Losing the end is no anomaly, unless syncing was guaranteed. Losing anything else is.
         """
         left = dict(after)
         gone = [(offset, value) for offset, value in before if left.get(offset) != value]
@@ -115,7 +115,7 @@ class DeliveryChecker:
     def polled(
         self, reader: str, partition: TopicPartition, records: Iterable[tuple[int, bytes]]
     ) -> None:
-        """A reader got records; name the reader anew whenever it is assigned anew, or seeks."""
+        """A reader polled records. Use another reader name after each assignment or seek."""
         offsets = self._polled[reader, partition]
         log = self._logs.setdefault(partition, {})
         for offset, value in records:
@@ -126,7 +126,7 @@ class DeliveryChecker:
             self._note(partition, log, offset, value)
 
     def log(self, partition: TopicPartition, records: Iterable[tuple[int, bytes]]) -> None:
-        """What is in a log in the end: all of it, for all that readers can know."""
+        """The final contents of a log, as readers see them."""
         log = self._logs.setdefault(partition, {})
         for offset, value in records:
             self._note(partition, log, offset, value)
@@ -142,10 +142,10 @@ class DeliveryChecker:
     # What to make of it
 
     def check(self) -> None:
-        """Raise if a promise was broken.
+        """Raise if a guarantee was violated.
 
         Raises:
-            AssertionError: one was; lists the anomalies.
+            AssertionError: lists the anomalies.
         """
         found = self.anomalies()
         if found:
@@ -153,7 +153,7 @@ class DeliveryChecker:
             raise AssertionError(f"{len(found)} anomalies:\n{shown}")
 
     def anomalies(self) -> list[Anomaly]:
-        """The promises that were broken."""
+        """All anomalies found."""
         places: defaultdict[bytes, list[tuple[TopicPartition, int]]] = defaultdict(list)
         for partition, log in self._logs.items():
             for offset in sorted(log):

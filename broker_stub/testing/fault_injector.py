@@ -1,7 +1,7 @@
 """Applies the faults of `broker.faults` to the requests of one node.
 
-What happens to a request is decided when it comes in, and kept in its context until it is
-answered. Serving thread only.
+The faults that hit a request are chosen when it arrives, and kept in its context until the
+response. Serving thread only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CLOSE = Intervention(close=True)
 
 
 class _Hit(NamedTuple):
-    """A fault that is applied to a request, and the parts of the request that it is about."""
+    """A fault that hits a request, and the affected parts of the request."""
 
     fault: Fault
     parts: list[Part]
@@ -46,14 +46,14 @@ _Claim: TypeAlias = Target | str | None
 
 
 class FaultInjector:
-    """The interceptor that makes things go wrong."""
+    """The broker's interceptor that applies faults."""
 
     def __init__(self, faults: Faults, node: Node) -> None:
         self._faults = faults
         self._node = node
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """What is not hidden."""
+        """The API versions that are not hidden."""
         hidden = self._faults.hidden
         if not hidden:
             return served
@@ -61,7 +61,7 @@ class FaultInjector:
         return {key: versions for key, versions in left.items() if versions is not None}
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
-        """Decide what happens, and do what goes before the side effect."""
+        """Choose the faults, and apply those that come before the side effect."""
         if not self._faults.standing:
             return None
         hits = self._hits(request, context)
@@ -85,7 +85,7 @@ class FaultInjector:
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> Intervention | None:
-        """Do what goes behind the side effect."""
+        """Apply the faults that come after the side effect."""
         hits, context.memo = context.memo, None
         if not isinstance(hits, list):
             return None

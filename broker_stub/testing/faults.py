@@ -1,11 +1,11 @@
-"""`broker.faults`: what goes wrong, ordered by a test.
+"""`broker.faults`: the faults that a test injects.
 
-A fault is for the requests of one API, if wished of one topic, partition or client, and a `When`
-says which of those. What it does to them is one of: fail with an error code, delay the answer,
-hang up, cut the answer off. Hidden APIs and versions play an older broker.
+A fault applies to one API, optionally to one topic, partition or client; a `When` selects the
+requests. It fails the request with an error code, delays the response, closes the connection, or
+cuts the response off. Hiding APIs and versions emulates an older broker.
 
-The test's threads order faults, the serving thread applies them (`fault_injector`). Both see
-whole tuples and mappings, which `_lock` keeps from being replaced by two threads at once.
+A test's threads add faults, the serving thread applies them (`fault_injector`). Both read immutable
+tuples and mappings; `_lock` serializes their replacement.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from pyclient.error_codes import BrokerResponseError, for_code
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 
-# What the protocol can say: codes are 16 bits wide, and its times 32.
+# The protocol's ranges: codes have 16 bits, times 32.
 CODE_MIN: Final = -(2**15)
 CODE_MAX: Final = 2**15 - 1
 DELAY_MS_MAX: Final = 2**31 - 1
 
 Api: TypeAlias = type[Message]
-"""The request of the API that is meant: `ProduceRequest`."""
+"""The request class of an API, such as `ProduceRequest`."""
 Error: TypeAlias = type[BrokerResponseError] | BrokerResponseError | int
-"""What to answer: a class, an error with a message of its own, or a wire code."""
+"""The error to respond with: a class, an instance with its own message, or a wire code."""
 
 
 class Scope(TypedDict, total=False):
-    """What a fault is limited to; all requests of its API otherwise."""
+    """Limits a fault; by default it applies to all requests of its API."""
 
     topic: str
-    """Requests about this topic, and of their answers only its part."""
+    """Only requests about this topic, and only its part of the response."""
     partition: int
     """The same for one partition of the topic."""
     client_id: str
-    """Requests of the client that calls itself so."""
+    """Only requests of the client with this id."""
     group: str
-    """Requests about this consumer group, and of their answers only its part."""
+    """Only requests about this consumer group, and only its part of the response."""
     member: str
-    """Requests about the member with this member id or instance id."""
+    """Only requests about the member with this member id or instance id."""
 
 
 class Target(NamedTuple):
@@ -55,26 +55,26 @@ class Target(NamedTuple):
 
 
 class Fail(NamedTuple):
-    """Answer with an error."""
+    """Respond with an error."""
 
     error: BrokerResponseError
     after: bool
 
 
 class Delay(NamedTuple):
-    """Hold the answer back."""
+    """Delay the response."""
 
     milliseconds: float
 
 
 class Drop(NamedTuple):
-    """Hang up without an answer."""
+    """Close the connection instead of responding."""
 
     after: bool
 
 
 class Cut(NamedTuple):
-    """Hang up within the answer."""
+    """Close the connection in the middle of the response."""
 
     after_bytes: int
 
@@ -83,7 +83,7 @@ Effect: TypeAlias = Fail | Delay | Drop | Cut
 
 
 class Fault:
-    """One order, as long as it stands. `hits` counts the requests it was applied to."""
+    """A fault that was injected. `hits` counts the requests it was applied to."""
 
     __slots__ = ("_faults", "api_key", "client_id", "effect", "group", "hits", "member",
                  "target", "when")  # fmt: skip
@@ -110,12 +110,12 @@ class Fault:
         self.hits = 0
 
     def cancel(self) -> None:
-        """Apply it to no more requests. Any thread, any number of times."""
+        """Stop applying the fault. Thread-safe, and may be called again."""
         self._faults.discard(self)
 
 
 class Faults:
-    """The faults of one broker; they stand over its restarts. Any thread."""
+    """The faults of one broker. They survive its restarts. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -143,7 +143,7 @@ class Faults:
         after: bool = False,
         **scope: Unpack[Scope],
     ) -> Fault:
-        """Fail the `number`-th request from now on, the next being number 1; see `fail`."""
+        """Fail the `number`-th request from now on; the next is number 1. See `fail`."""
         return self.fail(api, error, Nth(number), after=after, **scope)
 
     def fail_randomly(
@@ -168,26 +168,25 @@ class Faults:
         after: bool = False,
         **scope: Unpack[Scope],
     ) -> Fault:
-        """Answer requests with an error.
+        """Respond to requests with an error.
 
-        Of the faults that would fail, drop or cut a request, the first that was ordered gets it,
-        and the others wait for the next. With a topic (and a partition of it), only its part of
-        the answer has the error; what else is in the request is carried out and answered.
-        A produce request with acks=0 gets no answer: there the connection is closed, as always.
+        If several faults would fail, drop or cut a request, the oldest one gets it, and the others
+        wait for the next. With a topic (and partition), only its part of the response has the
+        error; the rest of the request is served. A produce request with acks=0 has no response, so
+        the connection is closed, as in Kafka.
 
-        What could never be applied is refused, here and by the other orders.
+        A fault that could never be applied is refused, here and by the other methods.
 
         Args:
             api: the request's class, as in `ProduceRequest`.
             error: a class of `pyclient.errors`, an instance (its text goes along where the
                 protocol has a place for it), or a wire code.
             when: which requests: `Next`, `Nth`, `Randomly` or `Always`.
-            after: carry the request out first; by default nothing of it happens.
-            scope: which requests it is about: `topic`, `partition`, `client_id`, `group`,
-                `member`.
+            after: carry the request out first; by default it has no effect.
+            scope: limits the fault: `topic`, `partition`, `client_id`, `group`, `member`.
 
         Raises:
-            TypeError, ValueError: it could not; says what is allowed.
+            TypeError, ValueError: an argument is wrong; says what is allowed.
         """
         return self._order(api, Fail(_error(error), yes_or_no("after", after)), when, scope)
 
@@ -198,9 +197,9 @@ class Faults:
         when: When | None = None,
         **scope: Unpack[Scope],
     ) -> Fault:
-        """Hold answers back, by default all of them from now on.
+        """Delay responses, by default all from now on.
 
-        The request is carried out at once; later requests of its connection wait behind it.
+        The request is carried out at once; later requests of its connection wait for it.
         """
         delay_ms = real_number("a delay in milliseconds", milliseconds)
         if delay_ms < 0:
@@ -217,9 +216,9 @@ class Faults:
         after: bool = False,
         **scope: Unpack[Scope],
     ) -> Fault:
-        """Hang up in place of an answer, by default to the next request only.
+        """Close the connection instead of responding, by default to the next request only.
 
-        With `after`, the request is carried out first: its client can't know.
+        With `after`, the request is carried out first; its client cannot know.
         """
         effect = Drop(yes_or_no("after", after))
         return self._order(api, effect, Next() if when is None else when, scope)
@@ -231,10 +230,9 @@ class Faults:
         when: When | None = None,
         **scope: Unpack[Scope],
     ) -> Fault:
-        """Send so many bytes of an answer, then hang up; by default of the next one only.
+        """Send `after_bytes` bytes of a response, then close the connection; by default only once.
 
-        The bytes count from the frame's length on, which has four. An answer that is shorter
-        arrives whole.
+        The count includes the frame's four-byte length. A shorter response arrives whole.
         """
         sent = whole_number("the count of bytes", after_bytes)
         if sent < 0:
@@ -242,11 +240,11 @@ class Faults:
         return self._order(api, Cut(sent), Next() if when is None else when, scope)
 
     def hide(self, api: Api, *, above: int | None = None, below: int | None = None) -> None:
-        """Neither advertise nor serve an API, or its versions above or below one.
+        """Neither advertise nor serve an API, or its versions above or below a bound.
 
-        Plays an older broker. What is hidden stays so until `clear`: another call hides more.
-        Clients ask for the versions once per connection: one that is connected already is hung
-        up on when it uses a hidden one.
+        Emulates an older broker. Another call hides more; `clear` shows everything again.
+        Clients request the versions once per connection: a connected client that uses a hidden
+        version is disconnected.
         """
         api_key = _api_key(api)
         lowest = None if below is None else whole_number("a version", below)
@@ -256,13 +254,13 @@ class Faults:
             self.hidden = {**self.hidden, api_key: _left_over(served, lowest, highest)}
 
     def clear(self) -> None:
-        """Cancel all faults, and hide nothing any more."""
+        """Cancel all faults, and show all hidden APIs again."""
         with self._lock:
             self.standing = ()
             self.hidden = {}
 
     def discard(self, fault: Fault) -> None:
-        """Let a fault go that is cancelled or spent."""
+        """Remove a fault that is cancelled or used up."""
         with self._lock:
             self.standing = tuple(one for one in self.standing if one is not fault)
 
@@ -292,7 +290,7 @@ class Faults:
 def _left_over(
     served: ApiVersionRange | None, lowest: int | None, highest: int | None
 ) -> ApiVersionRange | None:
-    """What is still served within these bounds; none at all is None, and so are no bounds."""
+    """The versions that are still served within these bounds; None if there are none."""
     if served is None or (lowest is None and highest is None):
         return None
     left = ApiVersionRange(

@@ -1,10 +1,10 @@
-"""Fixtures for tests that need Kafka: pytest finds them by itself once the package is installed.
+"""Fixtures for tests that need Kafka. pytest finds them once the package is installed.
 
 def test_orders_are_published(kafka_broker):
     kafka_broker.create_topic("orders", partitions=3)
     producer = KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers)
 
-Where plugins are not loaded by themselves: `pytest -p broker_stub.testing.pytest_plugin`, or
+If plugin autoloading is off: `pytest -p broker_stub.testing.pytest_plugin`, or
 `pytest_plugins = ["broker_stub.testing.pytest_plugin"]` in the top conftest.py.
 """
 
@@ -29,7 +29,7 @@ _session_config = pytest.StashKey[Mapping[str, object]]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Fail a test whose options would not reach the session's broker, which has others."""
+    """Fail a test whose options differ from those of the session's broker."""
     used: Mapping[str, Any] = getattr(item, "funcargs", None) or {}
     running = item.config.stash.get(_session_config, None)
     if running is None or "kafka_broker_session" not in used:
@@ -46,7 +46,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_broker_config() -> Mapping[str, object]:
-    """Options for the fixtures' brokers, by Kafka's names. None; override it to set some.
+    """Broker options by Kafka's names. Empty by default; override it to set some.
 
     In the top conftest.py, with the session's scope:
 
@@ -55,8 +55,8 @@ def kafka_broker_config() -> Mapping[str, object]:
         return {"auto.create.topics.enable": False}
 
     Another conftest.py or a test module may override it, too, for `kafka_broker` and
-    `kafka_tls_broker`; `kafka_broker_session` is one for all, and a test of it that wants other
-    options than it runs with fails.
+    `kafka_tls_broker`. `kafka_broker_session` is shared: a test that uses it with different options
+    fails.
     """
     return {}
 
@@ -74,9 +74,9 @@ def kafka_broker(kafka_broker_config: Mapping[str, object]) -> Iterator[Broker]:
 def kafka_broker_session(
     request: pytest.FixtureRequest, kafka_broker_config: Mapping[str, object]
 ) -> Iterator[Broker]:
-    """One broker for all tests: each should keep to topics of its own (`kafka_topic`).
+    """One broker for all tests. Each test should use its own topics (`kafka_topic`).
 
-    A test that orders faults on it clears them.
+    A test that injects faults must clear them.
     """
     from broker_stub.broker import Broker
 
@@ -87,9 +87,9 @@ def kafka_broker_session(
 
 @pytest.fixture
 def kafka_topic(request: pytest.FixtureRequest, kafka_broker_session: Broker) -> str:
-    """A new topic on the session's broker, named after the test; of one partition by default.
+    """A new topic on the session's broker, named after the test.
 
-    `num.partitions` of `kafka_broker_config` says how many it gets.
+    It has one partition, or `num.partitions` of `kafka_broker_config`.
     """
     test = _ILLEGAL.sub("_", request.node.name)[:_NAME_MAX]
     name = f"{test}-{next(_numbers)}"

@@ -1,9 +1,8 @@
-"""`broker.requests`: what came in, counted for ever and kept for a while.
+"""`broker.requests`: the requests that a broker received.
 
-Counts are exact. Of the requests themselves the last `KEPT` are kept, fewer if they are large,
-and without their records: of a record batch only its header stays (61 bytes: producer id,
-sequence, record count). The serving thread writes, a test's threads read; both take `_lock`, and
-nothing is called under it.
+Counts are exact. The last `KEPT` requests are kept, fewer if they are large, and without their
+records: only the header of a record batch stays (61 bytes: producer id, sequence, record count).
+The serving thread writes, a test's threads read; both take `_lock`, and nothing is called under it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BYTES_PER_WEIGHT: Final = 100
 
 
 class ReceivedRequest(Generic[AnyMessage]):
-    """One request, and the circumstances it came in."""
+    """A request, with the version, client and connection it came with."""
 
     __slots__ = ("api_version", "client_id", "connection_id", "message", "weight")
 
@@ -68,7 +67,7 @@ class RequestLog:
         group: str | None = None,
         member: str | None = None,
     ) -> int:
-        """How many requests of an API came in, or of all, since the start or `clear`.
+        """The number of requests of an API, or of all, since the start or `clear`.
 
         With a group or a member (by member id or instance id), only the requests that are kept
         are counted.
@@ -88,13 +87,13 @@ class RequestLog:
     def of(
         self, api: type[AnyMessage], *, group: str | None = None, member: str | None = None
     ) -> list[AnyMessage]:
-        """The requests of an API, oldest first, so far as they are kept."""
+        """The kept requests of an API, oldest first."""
         return [one.message for one in self.received(api, group=group, member=member)]
 
     def received(
         self, api: type[AnyMessage], *, group: str | None = None, member: str | None = None
     ) -> list[ReceivedRequest[AnyMessage]]:
-        """The same with their circumstances: version, client, connection."""
+        """The kept requests of an API with version, client and connection."""
         _check_api(api)
         with self._lock:
             found = [one for one in self._received if type(one.message) is api]
@@ -102,19 +101,20 @@ class RequestLog:
         return cast("list[ReceivedRequest[AnyMessage]]", found)
 
     def clear(self) -> None:
-        """Forget all, and count from 0 again."""
+        """Drop all requests and reset the counts."""
         with self._lock:
             self._counts.clear()
             self._received.clear()
             self._weight = 0
 
-    # -- the interceptor ---------------------------------------------------------------------
+    # --- the broker's interceptor ------------------------------------------------------------
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
+        """Hide no API. Called by the broker."""
         return served
 
     def on_request(self, request: Message, context: RequestContext) -> None:
-        """Count it and keep it."""
+        """Record a request. Called by the broker."""
         kept = request
         if context.api_key == _PRODUCE:
             kept = _without_records(cast("ProduceRequest", request))
@@ -131,7 +131,7 @@ class RequestLog:
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> None:
-        pass
+        """Ignore responses. Called by the broker."""
 
 
 def _check_api(api: type[Message]) -> None:
@@ -149,7 +149,7 @@ def _is_about(request: Message, group: str | None, member: str | None) -> bool:
 
 
 def _without_records(request: ProduceRequest) -> ProduceRequest:
-    """A copy that does not hold on to the receive buffer. Spelt out: it is on the hot path."""
+    """A copy that does not reference the receive buffer. Unrolled, because it is a hot path."""
     return type(request)(
         transactional_id=request.transactional_id,
         acks=request.acks,
@@ -189,7 +189,7 @@ def _weight(struct: Struct) -> int:
 
 @cache
 def _of_any_length(owner: type[Struct]) -> tuple[tuple[str, bool], ...]:
-    """The fields that make one struct heavier than another: lists, and bytes."""
+    """The fields of variable size: lists and bytes."""
     return tuple(
         (one.name, one.type is BYTES)
         for one in owner.fields

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority of their own, a broker's and clients'. Needs `trustme`.
+"""Certificates for tests: a CA, a broker's certificate, clients' certificates. Needs `trustme`.
 
     certificates = TlsCertificates(tmp_path)
     with Broker(config=certificates.broker_config) as broker:
@@ -18,15 +18,15 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class TlsCertificates:
-    """An authority, and the certificates it issues, as files of a folder.
+    """A CA and the certificates it issues, as files in a directory.
 
     Attributes:
-        authority: trustme's, to issue certificates that are like no others.
-        ca_file: the authority's certificate, for `ssl_cafile` and `ssl.truststore.location`.
+        authority: trustme's CA, to issue special certificates.
+        ca_file: the CA's certificate, for `ssl_cafile` and `ssl.truststore.location`.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Make the authority.
+        """Create the CA.
 
         Raises:
             ModuleNotFoundError: the package `trustme` is not installed.
@@ -46,9 +46,9 @@ class TlsCertificates:
         """The path of a new PEM file with a certificate and its private key.
 
         Args:
-            names: the hosts, addresses or, with an @, the users that it is for.
+            names: its hosts, addresses or, with an @, users.
             file: the file's name.
-            details: trustme's, as in `not_after=...` for one that has expired.
+            details: arguments for trustme, such as `not_after=...` for an expired one.
         """
         from cryptography.hazmat.primitives import serialization  # comes with trustme
 
@@ -88,10 +88,10 @@ class TlsCertificates:
 
     @property
     def client_options(self) -> dict[str, Any]:
-        """Options for a client of that broker, without a certificate of its own."""
+        """Options for a client of that broker, without a client certificate."""
         return {"security_protocol": "SSL", "ssl_cafile": self.ca_file}
 
     @property
     def client_options_with_certificate(self) -> dict[str, Any]:
-        """Options for a client with a certificate, as `ssl.client.auth=required` wants it."""
+        """Options for a client with a certificate, for `ssl.client.auth=required`."""
         return {**self.client_options, "ssl_certfile": self.client_file}

@@ -1,6 +1,6 @@
-"""Where requests and responses name topics and partitions: one row per API.
+"""Where requests and responses list topics and partitions: one row per API.
 
-What is not in the table can be failed as a whole only. No state; any thread.
+An API that is not in the table can only be failed as a whole. Immutable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class Place(NamedTuple):
-    """Names of fields: those that lead to the topics, and what a topic and its partitions have."""
+    """Field names: the path to the topics, and the fields of a topic and its partitions."""
 
     path: tuple[str, ...]
     topic: str | None = "name"
@@ -21,16 +21,16 @@ class Place(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where one API has its topics and partitions; some APIs have two forms."""
+    """Where an API lists its topics and partitions; some APIs have two forms."""
 
     requests: tuple[Place, ...]
     responses: tuple[Place, ...]
     blank: Mapping[str, object] = {}
-    """What a failed partition or topic says, where it is not the declared default."""
+    """Values of a failed partition or topic that differ from the declared defaults."""
     topic_fails_alone: bool = False
-    """A fault for a whole topic is the topic's own error, not one of each of its partitions."""
+    """A fault for a whole topic sets the topic's own error, not its partitions' errors."""
     only_reads: bool = False
-    """There is no side effect to keep from happening."""
+    """The request has no side effect to prevent."""
     empty_is_all: bool = False
     """A request that names no topic is about every topic."""
 

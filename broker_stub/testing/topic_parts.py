@@ -1,8 +1,8 @@
-"""The parts of a request and its response that are about one topic, or one partition of it.
+"""The parts of a request and its response that are about one topic or partition.
 
-A part can be taken out of a request, so that nothing happens to it, and can be failed in a
-response, whether it is in there or not. Topics named by id are looked up in the cluster's image.
-Where an API has its topics is in `topic_layouts`. Serving thread only.
+A part can be removed from a request, so that it has no effect, and can be failed in a response,
+whether it is present or not. Topic ids are looked up in the cluster's image. `topic_layouts` has
+the structure of each API. Serving thread only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
 
 class Part(NamedTuple):
-    """A topic as its request names it, and a partition of it if the request has any."""
+    """A topic as the request names it, and a partition if the request lists any."""
 
     name: str | None
     topic_id: bytes
@@ -33,12 +33,12 @@ class Part(NamedTuple):
 
 
 def topic_parts(node: Node, api_key: int) -> TopicParts:
-    """What there is to fail one by one in an API."""
+    """The parts of an API that can be failed one by one."""
     return FetchParts(node, api_key) if api_key == FETCH else TopicParts(node, api_key)
 
 
 class TopicParts:
-    """The parts of one API's requests and responses that a target stands for."""
+    """The parts of one API's requests and responses that belong to a target."""
 
     def __init__(self, node: Node, api_key: int) -> None:
         self._node = node
@@ -46,9 +46,9 @@ class TopicParts:
         self._layout = LAYOUTS[api_key]
 
     def find(self, request: Any, target: Target) -> list[Part] | None:
-        """The parts of a request that are hit; None if it is not about the target.
+        """The affected parts of a request; None if it is not about the target.
 
-        A request for all there is has no such parts, and is about every topic.
+        A request for all topics lists no parts, and is about every topic.
         """
         parts: list[Part] = []
         for place in self._layout.requests:
@@ -61,7 +61,7 @@ class TopicParts:
         return parts or None
 
     def without(self, request: Any, target: Target) -> Message:
-        """The request as it would be if nobody had asked for the target."""
+        """The request without the target."""
         if self._layout.only_reads:
             return request  # type: ignore[no-any-return]
         changes = {}
@@ -89,9 +89,9 @@ class TopicParts:
     def fail(
         self, response: Message, target: Target, parts: list[Part], error: BrokerResponseError
     ) -> None:
-        """Put the error into the target's part of a response, and into no other.
+        """Set the error in the target's part of a response only.
 
-        `parts` are those that `find` found: the response may not have them, and gets them.
+        `parts` are the ones that `find` returned; those missing in the response are added.
         """
         missing = {part.partition: part for part in parts}
         for place in self._layout.responses:
@@ -111,7 +111,7 @@ class TopicParts:
         error: BrokerResponseError,
         missing: dict[int | None, Part],
     ) -> Struct:
-        """The topic's part of a response with the error in it; what is found is not missing."""
+        """Set the error in a topic's part of a response, and note that it is present."""
         missing.pop(None, None)
         if target.partition is None and self._layout.topic_fails_alone:
             topic_id = getattr(topic, "topic_id", ZERO_UUID)
@@ -129,7 +129,7 @@ class TopicParts:
     def _add(
         self, response: Message, part: Part, target: Target, error: BrokerResponseError
     ) -> None:
-        """Fail what the response does not speak of."""
+        """Add failed parts that the response does not list."""
         (place, *_) = self._layout.responses
         topic_class = _element(self._response_class, place.path[0])
         identity = {place.topic: part.name, "topic_id": part.topic_id}
@@ -153,7 +153,7 @@ class TopicParts:
         identity: Mapping[Any, object],
         error: BrokerResponseError,
     ) -> Struct:
-        """A topic's or a partition's part of a response that says nothing but the error."""
+        """A topic's or partition's part of a response with nothing but the error."""
         facts = {"error_code": error.code, "error_message": message_of(error)}
         return owner(**_declared(owner, {**self._layout.blank, **identity, **facts}))
 
@@ -168,10 +168,10 @@ class TopicParts:
 
 
 class FetchParts(TopicParts):
-    """A fetch is also about the partitions that its session remembers."""
+    """A fetch is also about the partitions in its session."""
 
     def find(self, request: Any, target: Target) -> list[Part] | None:
-        """The partitions that the request names, and those that it need not name again."""
+        """The partitions that the request lists, and those in its session."""
         parts = super().find(request, target) or []
         if request.session_epoch > 0:
             parts += self._remembered(request, target)
@@ -190,9 +190,9 @@ class FetchParts(TopicParts):
                 yield Part(name, topic_id, partition)
 
     def without(self, request: Any, target: Target) -> Message:  # noqa: ARG002
-        """The request as it is, or its session would never hear of the partition.
+        """The whole request, because its session must learn of the partition.
 
-        But without a wait: the error is there at once, and the others come with it.
+        But without waiting for data, since the error is returned at once.
         """
         return _changed(request, max_wait_ms=0)  # type: ignore[no-any-return]
 
@@ -206,7 +206,7 @@ def _changed(struct: AnyStruct, **changes: object) -> AnyStruct:
 
 
 def _identity(topic: Struct | str, place: Place) -> tuple[str | None, bytes]:
-    """The name and the id of a topic, as far as they are there."""
+    """The name and the id of a topic, if present."""
     if place.topic is None:
         assert isinstance(topic, str)
         return topic, ZERO_UUID
@@ -246,6 +246,6 @@ def _element(owner: type[Struct], attribute: str) -> type[Struct]:
 
 
 def _declared(owner: type[Struct], values: Mapping[Any, object]) -> dict[str, Any]:
-    """Those of the values that the struct has fields for."""
+    """The values for which the struct has fields."""
     names = {one.name for one in owner.fields}
     return {name: value for name, value in values.items() if name in names}

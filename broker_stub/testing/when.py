@@ -1,7 +1,7 @@
-"""Which of the requests that a fault is about it is applied to.
+"""Selects which matching requests a fault hits.
 
-A fault asks `wants` once for every such request, and tells by `took` if it was applied: another
-fault may have come first. Made by the test's thread, used by the serving one only.
+A fault calls `wants` once for every matching request, and `took` if it was applied: another fault
+may have come first. Created by a test's thread, used by the serving thread only.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pyclient.entropy import Entropy
 
 
 class When(ABC):
-    """A choice of requests."""
+    """Selects requests."""
 
     @abstractmethod
     def wants(self) -> bool:
-        """Whether this request is one of them. Asked once for each."""
+        """Whether to select this request. Called once for each."""
 
     def took(self) -> None:  # noqa: B027  most choices do not care
-        """The fault was applied to the request just asked about."""
+        """The fault was applied to the request that `wants` selected."""
 
     @property
     def spent(self) -> bool:
-        """Whether no later request can be one of them."""
+        """Whether no later request can be selected."""
         return False
 
 
@@ -37,7 +37,7 @@ class Always(When):
 
 
 class Next(When):
-    """The next `count` requests."""
+    """Selects the next `count` requests."""
 
     def __init__(self, count: int = 1) -> None:
         self._left = whole_number("the count of requests", count)
@@ -59,7 +59,7 @@ class Next(When):
 
 
 class Nth(When):
-    """The `number`-th request from now on, counted from 1."""
+    """Selects the `number`-th request from now on, counted from 1."""
 
     def __init__(self, number: int) -> None:
         self._until = whole_number("the number of a request", number)
@@ -68,7 +68,7 @@ class Nth(When):
         self._done = False
 
     def wants(self) -> bool:
-        """Whether it is its turn; if another fault takes the request, the one behind it."""
+        """Whether to select this request; if another fault takes it, the next one is selected."""
         self._until -= 1
         return self._until <= 0 and not self._done
 
@@ -83,7 +83,7 @@ class Nth(When):
 
 
 class Randomly(When):
-    """Each request with a probability; the same seed chooses the same ones."""
+    """Selects each request with a probability; the same seed selects the same ones."""
 
     def __init__(self, probability: float, seed: int) -> None:
         self._probability = real_number("a probability", probability)

@@ -25,6 +25,8 @@ class AlterConfigsResource(Struct):
 
 
 class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
+    """Replace configuration."""
+
     resources: list[AlterConfigsResource] = field(array(AlterConfigsResource))
     validate_only: bool = field(BOOL)
 

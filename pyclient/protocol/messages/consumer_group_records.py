@@ -49,6 +49,8 @@ class ConsumerGroupPartitionMetadataValue(Message, record_type=4, versions="0", 
 
 
 class ConsumerGroupMemberMetadataKey(Message, record_type=5, versions="0", flexible="none"):
+    """Names a member."""
+
     group_id: str = field(STRING)
     member_id: str = field(STRING)
 

@@ -13,6 +13,8 @@ class ComponentData(Struct):
 
 
 class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible="1+"):
+    """List quotas."""
+
     components: list[ComponentData] = field(array(ComponentData))
     strict: bool = field(BOOL)
 
@@ -25,6 +27,8 @@ class EntityData(Struct):
 
 
 class ValueData(Struct):
+    """One quota."""
+
     key: str = field(STRING)
     value: float = field(FLOAT64)
 

@@ -5,6 +5,8 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):
+    """Describe classic groups."""
+
     groups: list[str] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL, versions="3+")
 

@@ -11,6 +11,8 @@ class PartitionData(Struct):
 
 
 class TopicData(Struct):
+    """The metadata topic."""
+
     topic_name: str = field(STRING)
     partitions: list[PartitionData] = field(array(PartitionData))
 

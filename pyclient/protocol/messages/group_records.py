@@ -33,6 +33,8 @@ class OffsetCommitKey(Message, record_type=1, versions="0", flexible="none"):
 
 
 class OffsetCommitValue(Message, record_type=1, versions="0-4", flexible="4+"):
+    """A committed offset."""
+
     offset: int = field(INT64)
     leader_epoch: int = field(INT32, versions="3+", default=-1, ignorable=True)
     metadata: str = field(STRING)

@@ -1,6 +1,6 @@
 """LeaveGroup (API key 13): members leave a classic group.
 
-Up to version 2 one member leaves, named by `member_id`, and the response lists nobody. From 3
+Up to version 2 one member leaves, named by `member_id`, and the response lists no members. From 3
 on `members` may name many, also by instance id alone, and each gets an answer of its own. A
 request that names one member in both ways can be sent in any version.
 """
