@@ -61,7 +61,6 @@ def refuse(
     request: AlterPartitionReassignmentsRequest,
     error: BrokerResponseError,
 ) -> AlterPartitionReassignmentsResponse:
-    """Fail."""
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_code=error.code,

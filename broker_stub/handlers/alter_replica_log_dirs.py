@@ -51,7 +51,6 @@ def handle(
 def refuse(
     request: AlterReplicaLogDirsRequest, error: BrokerResponseError
 ) -> AlterReplicaLogDirsResponse:
-    """Fail every replica."""
     return _response(
         [
             (topic.name, index, error.code)

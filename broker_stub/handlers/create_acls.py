@@ -29,6 +29,5 @@ def refuse(
     request: CreateAclsRequest,
     error: BrokerResponseError,
 ) -> CreateAclsResponse:
-    """Fail every creation."""
     failed = AclCreationResult(error_code=error.code, error_message=message_of(error))
     return CreateAclsResponse(results=[failed] * len(request.creations))

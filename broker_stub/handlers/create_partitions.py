@@ -31,7 +31,6 @@ def handle(
     request: CreatePartitionsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> Parked[CreatePartitionsResponse]:
-    """Add the partitions."""
     once, repeated = once_each(request.topics)
     parked: Parked[CreatePartitionsResponse] = Parked()
 
@@ -54,7 +53,6 @@ def handle(
 def refuse(
     request: CreatePartitionsRequest, error: BrokerResponseError
 ) -> CreatePartitionsResponse:
-    """Fail every topic."""
     return CreatePartitionsResponse(
         results=[_failed(topic.name, error) for topic in request.topics]
     )

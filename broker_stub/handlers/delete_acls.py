@@ -29,6 +29,5 @@ def refuse(
     request: DeleteAclsRequest,
     error: BrokerResponseError,
 ) -> DeleteAclsResponse:
-    """Fail every filter."""
     failed = DeleteAclsFilterResult(error_code=error.code, error_message=message_of(error))
     return DeleteAclsResponse(filter_results=[failed] * len(request.filters))

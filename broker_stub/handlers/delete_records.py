@@ -39,7 +39,6 @@ def handle(
 
 
 def refuse(request: DeleteRecordsRequest, error: BrokerResponseError) -> DeleteRecordsResponse:
-    """Fail every partition."""
     return _respond(request, always_fail(error))
 
 

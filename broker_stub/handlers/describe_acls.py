@@ -28,5 +28,4 @@ def refuse(
     request: DescribeAclsRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> DescribeAclsResponse:
-    """Fail the request."""
     return DescribeAclsResponse(error_code=error.code, error_message=message_of(error))

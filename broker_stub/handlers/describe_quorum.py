@@ -33,7 +33,6 @@ def handle(
     request: DescribeQuorumRequest,
     context: RequestContext,
 ) -> DescribeQuorumResponse:
-    """Describe the quorum."""
     asked = [
         (topic.topic_name, [one.partition_index for one in topic.partitions])
         for topic in request.topics
@@ -69,7 +68,6 @@ def refuse(
     request: DescribeQuorumRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> DescribeQuorumResponse:
-    """Fail."""
     return DescribeQuorumResponse(error_code=error.code, error_message=message_of(error))
 
 

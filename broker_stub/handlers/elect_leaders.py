@@ -29,7 +29,6 @@ def handle(
     request: ElectLeadersRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> ElectLeadersResponse:
-    """Elect the leaders."""
     check_election_type(request.election_type)
 
     def elected(topic: str, index: int) -> PartitionResult:

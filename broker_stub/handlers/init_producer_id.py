@@ -49,5 +49,4 @@ def refuse(
     request: InitProducerIdRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> InitProducerIdResponse:
-    """Fail the request."""
     return InitProducerIdResponse(error_code=error.code, producer_epoch=-1)

@@ -30,7 +30,6 @@ _TYPES: Final = frozenset(
 def handle(
     node: Node, request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
-    """List the resources."""
     asked = set(request.resource_types) if context.api_version else {_CLIENT_METRICS}
     if not asked <= _TYPES:
         raise UnsupportedVersionError()
@@ -53,5 +52,4 @@ def refuse(
     request: ListConfigResourcesRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> ListConfigResourcesResponse:
-    """Fail."""
     return ListConfigResourcesResponse(error_code=error.code)

@@ -24,7 +24,6 @@ def handle(
     request: ListPartitionReassignmentsRequest,  # noqa: ARG001
     context: RequestContext,  # noqa: ARG001
 ) -> ListPartitionReassignmentsResponse:
-    """List nothing."""
     return ListPartitionReassignmentsResponse(error_message=None)
 
 
@@ -32,7 +31,6 @@ def refuse(
     request: ListPartitionReassignmentsRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> ListPartitionReassignmentsResponse:
-    """Fail."""
     return ListPartitionReassignmentsResponse(
         error_code=error.code, error_message=message_of(error)
     )

@@ -56,5 +56,4 @@ def refuse(
     request: UpdateFeaturesRequest,  # noqa: ARG001
     error: BrokerResponseError,
 ) -> UpdateFeaturesResponse:
-    """Fail."""
     return UpdateFeaturesResponse(error_code=error.code, error_message=message_of(error))
