@@ -3,8 +3,6 @@
 `logging` is imported with the first line: a broker without one starts faster.
 """
 
-from __future__ import annotations
-
 
 def warn(message: str, *values: object) -> None:
     """Log a warning: something went wrong for one client, or was repaired."""

@@ -3,8 +3,6 @@
 Plain data between `net`, `dispatch` and the handlers. Serving thread only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 

@@ -3,8 +3,6 @@
 Mistakes in what a broker is made with raise KafkaConfigurationError, as those in its options do.
 """
 
-from __future__ import annotations
-
 import operator
 import os
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ was started with. Only the defaults of topics are dynamic here. Serving thread o
 node opens: the thread that opens it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Pure functions over the tables of `config`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 

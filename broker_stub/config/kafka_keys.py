@@ -4,8 +4,6 @@ Only names; `keys` has the options with an effect here. A name that is only in t
 warning, an unknown name an error. Imported when an option is not in `keys`.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _PER_LISTENER: Final = "listener.name."  # listener.name.internal.ssl.keystore.location, ...

@@ -4,8 +4,6 @@ A topic's defaults are broker options too: `segment.bytes` is `log.segment.bytes
 tables; `broker_config` parses by them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

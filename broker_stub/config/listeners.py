@@ -4,8 +4,6 @@ A client is told the addresses of the listener that it connected to. Listeners o
 are not opened: it has no port of its own here. Pure functions over the options.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

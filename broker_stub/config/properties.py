@@ -4,8 +4,6 @@ As in Java, a colon or a space separates too, a backslash at the end of a line j
 and elsewhere it escapes the next character. Pure functions, but for reading the file.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

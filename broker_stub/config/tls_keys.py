@@ -4,8 +4,6 @@
 Only tables; `net/tls.py` makes contexts of the values.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyclient.config.definition import SECRET, ConfigKey, Rule, one_of

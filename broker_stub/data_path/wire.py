@@ -3,8 +3,6 @@
 Pure functions over bytes.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Final
 

@@ -12,8 +12,6 @@ run on the serving thread. What they share:
 - `_partitions`: a result per partition, nested by topic
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The message beside an error code in a response. A pure function."""
 
-from __future__ import annotations
-
 from pyclient.error_codes import BrokerResponseError
 
 

@@ -1,7 +1,5 @@
 """Requests that name topics: each may stand there once, and may not exist."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol, TypeVar

@@ -3,8 +3,6 @@
 Without an authorizer every operation is allowed, as in Apache Kafka. Only constants.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << number for number in range(3, 9))

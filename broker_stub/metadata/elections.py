@@ -1,7 +1,5 @@
 """Leaders for partitions: pure functions over the image."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from broker_stub.metadata.image import ClusterImage

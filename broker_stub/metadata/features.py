@@ -5,8 +5,6 @@ Clients take `transaction.version` 2 as a promise to serve Produce 12 and EndTxn
 among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 

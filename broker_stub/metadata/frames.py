@@ -4,8 +4,6 @@ A frame is its version, the record's type and version as unsigned varints, then 
 fields. Pure functions.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from broker_stub import diagnostics

@@ -4,8 +4,6 @@
 read it. Serving thread only (while the node opens: the thread that opens it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 

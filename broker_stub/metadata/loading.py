@@ -5,8 +5,6 @@ that went on alone with what others share would lose their data, or its own. Use
 opens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Final
 

@@ -4,8 +4,6 @@ A log of Apache Kafka is gone on with in place: its newest snapshot first, then 
 the controller appends (serving thread); `sync` may run on any thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 

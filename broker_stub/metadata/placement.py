@@ -5,8 +5,6 @@ are shifted one broker further with each round, so that the load of a failed bro
 all others. Pure functions.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heapreplace

@@ -4,8 +4,6 @@ A block is in the metadata log before its first id is used, so no id is ever giv
 stopped broker had left of its block is lost, and nobody minds. Serving thread only.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 

@@ -3,8 +3,6 @@
 What the latter needs is imported when there is such a log: our own names no controllers.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from typing import Final, NamedTuple

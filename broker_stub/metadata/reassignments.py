@@ -4,8 +4,6 @@ With one broker, the replicas that a partition can be given are those it has: a 
 or done before it begins, so none is ever under way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from broker_stub.metadata.image import ClusterImage

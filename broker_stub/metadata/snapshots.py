@@ -4,8 +4,6 @@ All that the log said before the end offset, as record batches between a header 
 their own. Read here, never written. Used while the node opens.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Final, NamedTuple

@@ -3,8 +3,6 @@
 Pure functions over the image; the controller appends what they return.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 

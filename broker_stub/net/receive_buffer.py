@@ -5,8 +5,6 @@ buffer, and one with the start of a frame a small one. Buffers of the usual size
 Serving thread only.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyclient.protocol.frame import LENGTH, frame_length

@@ -1,7 +1,5 @@
 """Makes a listener's TLS context of its `ssl.` options. Imported only if one speaks TLS."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final

@@ -4,8 +4,6 @@ Checks a client's leader epoch, and `min.insync.replicas`. The log knows what is
 end offset); the partition what readers may see (the high watermark). Serving thread only.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from broker_stub.log.index.transaction_index import AbortedTransaction
