@@ -28,25 +28,25 @@ _FILES_WANTED = 1 << 16  # where the system has no bound of its own
 _CHECK_SECONDS = 10
 
 _DESCRIPTION = """\
-A one-node Kafka broker: real storage in Kafka's own format, any Kafka client.
+A one-node Kafka broker, for any Kafka client, with storage in Kafka's own format.
 
-It prints one line once it serves, and stops cleanly on SIGTERM or Ctrl-C. After a
-crash the next start repairs what was cut off; nothing that was acknowledged is lost.
+It prints one line when it is ready, and stops cleanly on SIGTERM or Ctrl-C. After a
+crash, the next start recovers the data; no acknowledged record is lost.
 """
 
 _EPILOG = """\
 examples (`broker-stub` and `python -m broker_stub` are the same):
-  broker-stub                          a broker for the moment, on port 9092
+  broker-stub                          on port 9092, with temporary data
   broker-stub --port 0                 on a free port, which it prints
-  broker-stub --data-dir ./data        one that keeps its data
+  broker-stub --data-dir ./data        keeps its data in ./data
   broker-stub --properties server.properties --config num.partitions=3
   broker-stub --config listeners=PLAINTEXT://:9092 \\
       --config advertised.listeners=PLAINTEXT://kafka.test:9092
-                                       one for other machines, too
+                                       for clients on other machines, too
 
-Options have Kafka's names and meanings: --list-options shows those that are looked at.
-Apache Kafka's others are accepted and named in a warning; an unknown one is an error.
-What of Kafka this broker leaves out is in SKIPPED.md, in the package's folder.
+Options have Kafka's names and meanings; --list-options shows those with an effect.
+Apache Kafka's other options are accepted with a warning; unknown ones are errors.
+SKIPPED.md, in the package's folder, lists what this broker does not implement.
 """
 
 
@@ -98,7 +98,7 @@ def _wait(broker: Broker, stop_signals: set[signal.Signals]) -> int:
     is_told_to_stop = _stop_request(stop_signals)
     while not is_told_to_stop(_CHECK_SECONDS):
         if not broker.running:
-            print("broker_stub: it has ended by itself; the log says why", file=sys.stderr)
+            print("broker_stub: the serving thread has died; the log says why", file=sys.stderr)
             return 1
     return 0
 
@@ -180,7 +180,7 @@ def _option(text: str) -> tuple[str, str]:
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > PORT_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 to {PORT_MAX} are")
+        raise argparse.ArgumentTypeError(f"the port must be 0 to {PORT_MAX}, not {text!r}")
     return int(text)
 
 
@@ -197,14 +197,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_port,
         help=f"port to serve on; 0 takes a free one (default: {_DEFAULT_PORT})",
     )
-    parser.add_argument(
-        "--host", help="address to listen on and to give to clients (default: 127.0.0.1)"
-    )
+    parser.add_argument("--host", help="address to listen on and to advertise (default: 127.0.0.1)")
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="where topics and records are kept; without it in a temporary folder, which is "
-        "removed at the end",
+        help="folder to keep topics and records in (default: a temporary one, removed at exit)",
     )
     parser.add_argument(
         "--config",
@@ -212,18 +209,18 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="an option by Kafka's name, as in server.properties; may be repeated",
+        help="a Kafka broker option, as in server.properties; may be repeated",
     )
     parser.add_argument(
         "--properties",
         type=Path,
         metavar="FILE",
-        help="a file of such options; those given by --config go before it",
+        help="a file of such options; --config overrides it",
     )
     parser.add_argument(
         "--list-options",
         action="store_true",
-        help="show every option with what it takes, means and is by default, and end",
+        help="list every option with its values, meaning and default, and exit",
     )
     parser.add_argument("--version", action="version", version=f"broker_stub {__version__}")
     return parser

@@ -1,8 +1,8 @@
-"""What changing a configuration means: which options a resource has then, and the records for it.
+"""Checks changes of configurations, and makes the records for them. Pure functions.
 
 Topics and the broker have a configuration; for the broker, an empty name stands for all brokers.
-A change is a function from what is set now to what is to be set, so that both APIs (the one that
-replaces everything, and the one that takes operations) end in the same checks. Pure functions.
+A change is a function from the options set now to those to set, so that AlterConfigs and
+IncrementalAlterConfigs share the checks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Configs = Mapping[str, str]
 
 
 class ConfigChange(NamedTuple):
-    """A change that somebody wants: `wanted` tells what is to be set, given what is."""
+    """A change of one resource: `wanted` maps what is set to what is to be set."""
 
     resource_type: int
     resource_name: str

@@ -39,7 +39,7 @@ def decode_frame(value: Buffer, unknown: set[int]) -> Message | None:
     if declared is None:
         if record_type not in unknown:
             unknown.add(record_type)
-            diagnostics.warn("metadata records of type %d are unknown: skipped", record_type)
+            diagnostics.warn("skipping metadata records of unknown type %d", record_type)
         return None
     return declared.decode(memoryview(value)[position:], version)
 

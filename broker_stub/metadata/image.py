@@ -1,4 +1,4 @@
-"""The cluster as the metadata log tells it: brokers, topics, partitions, configurations.
+"""The cluster's state as the metadata log has it: brokers, topics, partitions, configurations.
 
 `ClusterImage.apply` takes one record of the log; nothing else changes an image. Handlers only
 read it. Serving thread only (while the node opens: the thread that opens it).
@@ -37,7 +37,7 @@ def collision_key(name: str) -> str:
 
 
 class Endpoint(NamedTuple):
-    """Where clients of one listener find a broker; the protocol is Kafka's number of it."""
+    """A broker's address on a listener; the protocol is Kafka's id."""
 
     listener: str
     host: str
@@ -87,7 +87,7 @@ class TopicImage:
 
 
 class ClusterImage:
-    """Everything the metadata log says up to some offset."""
+    """The state after the records of the metadata log up to some offset."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerImage] = {}
@@ -124,7 +124,7 @@ class ClusterImage:
         return self._topics_by_id.get(topic_id)
 
     def colliding_topic(self, name: str) -> str | None:
-        """The topic that a new one of this name could be confused with."""
+        """The topic whose metric names would collide with those of a new one of this name."""
         return self._collision_keys.get(collision_key(name))
 
     def topic_config(self, name: str) -> Mapping[str, str]:
@@ -136,7 +136,7 @@ class ClusterImage:
         return self._configs.get((resource_type, resource_name), {})
 
     def knows(self, record: Message) -> bool:
-        """Whether records of this type mean something to the image."""
+        """Whether records of this type change the image."""
         return type(record) in self._appliers
 
     def apply(self, record: Message, offset: int) -> None:
@@ -176,7 +176,7 @@ class ClusterImage:
         if topic is not None:
             del self._topics[topic.name]
             self._collision_keys.pop(collision_key(topic.name), None)
-            # The records that set them are not taken back one by one.
+            # No records remove them one by one.
             self._configs.pop((TOPIC_RESOURCE, topic.name), None)
             for listener in self.on_topic_removed:
                 listener(topic)
@@ -199,7 +199,7 @@ class ClusterImage:
         topic.partitions[record.partition_id] = PartitionImage(
             partition_id=old.partition_id,
             leader=old.leader if unled else record.leader,
-            # Naming a leader, be it the same one, begins a new epoch.
+            # Naming a leader begins a new epoch, even if it is the same one.
             leader_epoch=old.leader_epoch if unled else old.leader_epoch + 1,
             partition_epoch=old.partition_epoch + 1,
             replicas=old.replicas if record.replicas is None else tuple(record.replicas),

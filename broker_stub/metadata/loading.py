@@ -1,8 +1,7 @@
-"""Building the image at start, and what a folder must be for one node to go on with it.
+"""Builds the image at start, and checks that the folder belongs to a single node.
 
-Folders of Apache Kafka are read as our own are. Whoever they belong to is asked first: a node
-that went on alone with what others share would lose their data, or its own. Used while the node
-opens.
+Folders of Apache Kafka are read like our own. A folder that several nodes share is refused: going
+on alone would lose data. Used while the node opens, by the thread that opens it.
 """
 
 from collections.abc import Collection
@@ -19,15 +18,15 @@ _RESERVED_DIRECTORY_IDS: Final = 100  # not assigned, lost, being moved, and som
 
 
 def load_image(image: ClusterImage, log: MetadataLog) -> None:
-    """Apply all that the log says; record types of no meaning here are named once.
+    """Apply every record of the log; log the types that have no meaning here.
 
     Raises:
         CorruptRecordError: a change is about something that is not there.
         KafkaStorageError: a part of the log is missing.
     """
     if not log.is_empty:
-        # What was written when a process was killed is there, but perhaps not on the disk yet;
-        # and nobody may see what a power cut could still take back.
+        # What a killed process wrote may not be on disk yet, and nobody may see what a power cut
+        # could still take back.
         log.sync()
     skipped: set[str] = set()
     for offset, record in log.replay():
@@ -38,14 +37,12 @@ def load_image(image: ClusterImage, log: MetadataLog) -> None:
             image.apply(record, offset)
         except KeyError as error:
             raise CorruptRecordError(
-                f"the metadata log, offset {offset}: {type(record).__name__} is about something"
-                " that is not there"
+                f"the metadata log, offset {offset}: {type(record).__name__} refers to something"
+                " that does not exist"
             ) from error
     skipped.discard(NoOpRecord.__name__)  # which says nothing anywhere
     if skipped:
-        diagnostics.warn(
-            "metadata records of these types are skipped: %s", ", ".join(sorted(skipped))
-        )
+        diagnostics.warn("skipping metadata records of these types: %s", ", ".join(sorted(skipped)))
 
 
 def check_single_node(

@@ -1,7 +1,7 @@
 """`__cluster_metadata-0`: the changes to the cluster, as records in Kafka's own frames.
 
-A log of Apache Kafka is gone on with in place: its newest snapshot first, then what follows. Only
-the controller appends (serving thread); `sync` may run on any thread.
+A log of Apache Kafka is continued in place: its newest snapshot is read first, then the records
+after it. Only the controller appends (serving thread); `sync` may run on any thread.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ _CONFIG: Final = LogConfig.from_values(
 
 
 class LoggedRecord(NamedTuple):
-    """A change, and where in the log it stands."""
+    """A change and its offset in the log."""
 
     offset: int
     record: Message
@@ -119,30 +119,30 @@ class MetadataLog:
                 case _:
                     yield logged
         if transaction is not None:
-            diagnostics.warn("a metadata transaction was not ended: it never counted")
+            diagnostics.warn("aborting a metadata transaction that was not ended")
             self.append([AbortTransactionRecord(reason="not ended before a restart")])
             self.sync()
 
     def _newest_snapshot(self) -> tuple[int, list[RecordBatch]]:
-        """The newest snapshot that is whole, with its end; else the start of the log."""
+        """The newest intact snapshot, with its end offset; else the start of the log."""
         for snapshot in list_snapshots(self._log.folder):
             try:
                 return snapshot.end_offset, read_snapshot(snapshot)
             except CorruptRecordError as error:
-                diagnostics.warn("%s; an older one serves, and the log after it", error)
+                diagnostics.warn("%s; using an older snapshot, and the log after it", error)
         return 0, []
 
     def _batches_from(self, offset: int) -> Iterator[RecordBatch]:
         start, end = self._log.log_start_offset, self._log.log_end_offset
         if not start <= offset <= end:
             raise KafkaStorageError(
-                f"{self._log.folder} has metadata from offset {start} to {end}, and none that"
-                f" goes on at {offset}"
+                f"{self._log.folder} has metadata from offset {start} to {end}, but not at"
+                f" {offset}, where the newest snapshot ends or the log starts: a part is missing"
             )
         return self._whole(read_batches(self._log, offset))
 
     def _whole(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        """Batches that are as they were written, each behind the one before."""
+        """Batches, after checking their checksums and that their offsets are contiguous."""
         next_offset: int | None = None
         for batch in batches:
             try:

@@ -1,7 +1,7 @@
-"""Producer ids: handed out one by one here, a block at a time by the controller.
+"""Hands out producer ids, from blocks that the controller allocates.
 
-A block is in the metadata log before its first id is used, so no id is ever given twice; what a
-stopped broker had left of its block is lost, and nobody minds. Serving thread only.
+A block is in the metadata log before its first id is used, so no id is given twice. The rest of a
+block is lost when the broker stops. Serving thread only.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ class ProducerIds:
         self._waiting: deque[Given] = deque()
 
     def next(self, given: Given) -> None:
-        """Give the next id: at once, or when a new block is there."""
+        """Call `given` with the next id: at once, or when a new block is allocated."""
         self._waiting.append(given)
         if len(self._waiting) == 1:
             self._serve()

@@ -1,7 +1,7 @@
 """Apache Kafka's snapshots of the metadata log: `<end offset>-<epoch>.checkpoint`.
 
-All that the log said before the end offset, as record batches between a header and a footer of
-their own. Read here, never written. Used while the node opens.
+A snapshot has the state before its end offset, as record batches between a header and a footer
+batch. Only read here. Used while the node opens, by the thread that opens it.
 """
 
 import os
@@ -15,7 +15,7 @@ _NAME: Final = r"([0-9]{20})-([0-9]{10})\.checkpoint"
 
 
 class SnapshotFile(NamedTuple):
-    """A snapshot, by what its name says."""
+    """A snapshot file and what its name says."""
 
     end_offset: int
     epoch: int

@@ -92,7 +92,7 @@ def test_a_broker_that_ends_by_itself_ends_the_process(monkeypatch, capsys):
     with Broker() as broker:
         broker.stop()
         assert main._wait(broker, {signal.SIGUSR1}) == 1
-    assert "ended by itself" in capsys.readouterr().err
+    assert "serving thread has died" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told_in_one_line():
@@ -115,7 +115,7 @@ def test_an_option_without_a_value_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--port=70000"], "is no port"),
+        (["--port=70000"], "the port must be 0 to 65535"),
         (["--config", "num.partitions=many"], "an integer of 32 bits, at least 1"),
         (["--config", "nothing.of=kind"], "broker-stub --list-options lists all"),
         (["--config", "listeners=9092"], "NAME://host:port"),

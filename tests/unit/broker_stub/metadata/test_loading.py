@@ -91,9 +91,9 @@ def test_types_of_no_meaning_here_are_skipped_and_named_once(tmp_path, caplog):
         records(FeatureLevelRecord(name="group.version", feature_level=1)),
     )
     NodeHarness(tmp_path)
-    lines = [line for line in caplog.messages if "skipped" in line]
+    lines = [line for line in caplog.messages if "skipping" in line]
     assert lines == [
-        "metadata records of these types are skipped: AccessControlEntryRecord, FeatureLevelRecord"
+        "skipping metadata records of these types: AccessControlEntryRecord, FeatureLevelRecord"
     ]
 
 
@@ -137,7 +137,7 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path, caplog, damage):
     newest.chmod(0o600)
     newest.write_bytes(damage(newest.read_bytes()))
     assert topics(NodeHarness(tmp_path)) == ["older", "b"]
-    assert "an older one serves" in caplog.text
+    assert "using an older snapshot" in caplog.text
 
 
 def test_without_any_whole_snapshot_the_log_says_it_all(tmp_path):
@@ -149,14 +149,14 @@ def test_without_any_whole_snapshot_the_log_says_it_all(tmp_path):
 def test_a_log_that_ends_before_its_snapshot_is_refused(tmp_path):
     write_log(tmp_path, records(*other("a")))
     write_snapshot(tmp_path, 7, *other("later"))
-    with pytest.raises(KafkaStorageError, match="from offset 0 to 1, and none that goes on at 7"):
+    with pytest.raises(KafkaStorageError, match="from offset 0 to 1, but not at 7"):
         NodeHarness(tmp_path)
 
 
 def test_a_log_whose_start_is_in_no_snapshot_is_refused(tmp_path):
     write_log(tmp_path, records(*other("a")), records(*other("b")))
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\n__cluster_metadata 0 1\n")
-    with pytest.raises(KafkaStorageError, match="from offset 1 to 2, and none that goes on at 0"):
+    with pytest.raises(KafkaStorageError, match="from offset 1 to 2, but not at 0"):
         NodeHarness(tmp_path)
 
 
