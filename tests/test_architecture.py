@@ -1,6 +1,8 @@
-"""docs/architecture.md agrees with the sources: its picture and its paths."""
+"""docs/architecture.md agrees with the sources: picture, paths, table of behaviours."""
 
 import re
+
+import pytest
 
 from tests.import_graph import PAGE, with_picture
 from tests.support.source_tree import PACKAGES, ROOT
@@ -11,6 +13,7 @@ FILES = [
     for folder in (*PACKAGES, "tests")
     for file in (ROOT / folder).rglob("*.py*")
 ]
+PLACES = re.findall(r"^\| ([^|]+) \| `([\w/]+\.py)` \| `([\w.]+)` \|$", TEXT, re.MULTILINE)
 
 
 def test_the_picture_shows_todays_imports() -> None:
@@ -29,3 +32,15 @@ def test_every_path_it_names_exists() -> None:
     ]
     assert named
     assert not missing
+
+
+def test_the_table_of_behaviours_is_there() -> None:
+    assert len(PLACES) == 12
+
+
+@pytest.mark.parametrize(("behaviour", "path", "symbol"), PLACES)
+def test_a_behaviour_is_where_the_table_says(behaviour: str, path: str, symbol: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for name in symbol.split("."):
+        declaration = rf"^\s*(?:class|def|async def) {name}\b"
+        assert re.search(declaration, text, re.MULTILINE), behaviour
