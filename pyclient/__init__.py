@@ -3,6 +3,16 @@
 The public names live here; `NATIVE` tells whether the compiled twins are in use, `NATIVE_REASON`
 why they are not. A client is imported when its name is first used, so that a program pays only
 for what it needs.
+
+- `producer/`, `consumer/`, `admin/`: the clients
+- `net/`: the engine below them: I/O thread, connections, waiting
+- `protocol/`: Kafka's messages; `records/`: record batches; `_native/`, `_pure/`: their hot code
+- `config/`: the options
+- `cli/`: the command line; `perf/`: load tests
+- `errors`, `error_codes`, `types`, `interceptors`, `serialization`, `metrics`: what programs use
+- `metadata`: a snapshot of the cluster
+- `clock`, `entropy`, `timers`: time and randomness, injected everywhere
+- `varint`: variable-length integers
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,10 +1,17 @@
-"""A Spark source and sink for Kafka on Spark's Python Data Source API: no jar.
+"""A Spark source and sink for Kafka on Spark's Python Data Source API, without a jar.
 
     import spark_connector
     spark_connector.register(spark)
     spark.readStream.format("pykafka").option("subscribe", "orders")...
 
-Importing this package imports neither PySpark nor the client; both come with `register`.
+Importing this package imports neither PySpark nor the client; `register` does.
+
+- `data_source`: what Spark asks for by `format("pykafka")`; `options`: its options
+- `batch_reader`, `stream_reader`: plan a query on the driver
+- `offset_reader`: queries the cluster; `offsets`, `offset_range_calculator`: offsets and ranges
+- `partition_reader`: reads one range on an executor; `record_converter`: records to Arrow and back
+- `writer`: writes rows
+- `environment`: checks that Java is installed
 """
 
 from __future__ import annotations

@@ -3,15 +3,15 @@
 `Next`, `Nth`, `Randomly` and `Always` select the requests that a fault of `broker.faults` hits;
 they are imported on first use. pytest loads the fixtures by itself.
 
-- `pytest_plugin.py`: the fixtures
-- `faults.py`: `broker.faults`, the faults that a test injects; `when.py`: which requests they hit
-- `fault_injector.py`: applies the faults inside the broker
-- `topic_parts.py`, `topic_layouts.py`: the part of a request or response about one topic
-- `group_parts.py`: the part about one consumer group or member
-- `request_log.py`: `broker.requests`, the requests that came in
-- `delivery_checker.py`: checks that records were delivered as Kafka guarantees
-- `tls.py`: certificates for tests
-- `arguments.py`: checks the arguments of all these
+- `pytest_plugin`: the fixtures
+- `faults`: `broker.faults`, the faults that a test injects; `when`: which requests they hit
+- `fault_injector`: applies the faults inside the broker
+- `topic_parts`, `topic_layouts`: the part of a request or response about one topic
+- `group_parts`: the part about one consumer group or member
+- `request_log`: `broker.requests`, the requests that came in
+- `delivery_checker`: checks that records were delivered as Kafka guarantees
+- `tls`: certificates for tests
+- `arguments`: checks the arguments of all these
 - `simulation/`: programs, clients and a broker on a simulated clock, network and disk
 """
 

@@ -1,1 +1,5 @@
-"""The command line: `python -m pyclient`."""
+"""The command line, `python -m pyclient`.
+
+- `main`: finds the command and runs it
+- `perf`: the load tests' options
+"""

@@ -1,1 +1,5 @@
-"""Load tests whose reports read like those of Kafka's own perf tools."""
+"""Load tests whose reports look like those of Kafka's own perf tools.
+
+- `produce`, `consume`: one test each
+- `latencies`: averages and percentiles
+"""
