@@ -1,4 +1,4 @@
-"""One append: who wrote the batches, which offsets they get, what the caller is told. No state."""
+"""One append: where its batches come from, their offsets, and its result. No state."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,31 +10,31 @@ from broker_stub.log.producers.producer_state import RememberedBatch
 
 
 class AppendOrigin(Enum):
-    """Who wrote the batches, and so what is checked."""
+    """Where the batches come from, which decides what is checked."""
 
     CLIENT = "client"
-    """A producer: everything is checked, and sequences must follow each other."""
+    """A producer: everything is checked, including sequences."""
 
     COORDINATOR = "coordinator"
-    """The broker itself, which may write several batches at once, and control records."""
+    """The broker itself: may write several batches at once, and control records."""
 
 
 class AppendInfo(NamedTuple):
-    """Where batches were written, or were written before."""
+    """The result of an append."""
 
     first_offset: int
     last_offset: int
     log_append_time_ms: int
-    """-1 where records keep the time of their producer."""
+    """-1 if records keep the timestamps of their producer (CreateTime)."""
     log_start_offset: int
     duplicate: bool = False
-    """A retry: nothing was written now, and the offsets are those of the first time."""
+    """Whether the batch was written before: nothing was written now, the offsets are the old."""
     flush_due: bool = False
-    """`flush.messages` is reached: the caller flushes, off the serving thread."""
+    """`flush.messages` is reached: the caller has the log flushed in the background."""
 
 
 class BatchPlace(NamedTuple):
-    """What the indexes need to know of an appended batch."""
+    """What the indexes need to know about an appended batch."""
 
     last_offset: int
     max_timestamp: int
@@ -42,14 +42,14 @@ class BatchPlace(NamedTuple):
 
     @classmethod
     def of(cls, header: BatchHeader) -> "BatchPlace":
-        """That of a batch which has its offsets."""
+        """The place of a batch that has its final offsets."""
         return cls(header.last_offset, header.max_timestamp, header.size)
 
 
 def number_batches(
     view: memoryview, headers: Sequence[BatchHeader], first_offset: int, leader_epoch: int
 ) -> list[BatchPlace]:
-    """Write offsets and leader epoch into the batches; where they will be."""
+    """Write offsets and leader epoch into the batches, and return their places."""
     places = []
     position, offset = 0, first_offset
     for header in headers:
@@ -65,9 +65,9 @@ def number_batches(
 def duplicate_append(
     batch: RememberedBatch, config: LogConfig, log_start_offset: int, recovery_point: int
 ) -> AppendInfo:
-    """The answer to a retry of a batch that was written before.
+    """The result of an append whose batch was written before.
 
-    Its flush may not be over; where acks wait for one, the retry's does, too.
+    If acks wait for a flush and the first attempt is not flushed yet, the retry waits too.
     """
     is_unsynced = batch.last_offset >= recovery_point
     return AppendInfo(

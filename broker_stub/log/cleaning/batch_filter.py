@@ -1,9 +1,9 @@
-"""What compaction leaves of a batch: the rules for records, tombstones, markers, and headers.
+"""Decides what compaction keeps of a batch: records, tombstones, markers, empty batches.
 
-A record stays if it is the last one of its key. A tombstone stays until a delete horizon has
-passed, which its batch gets when compaction sees it for the first time. Some batches stay as bare
-headers: the last one of a producer, for its sequences, and the last one of all, so that readers
-find their way to the end. Background thread only.
+A record stays if it is the last one of its key. A tombstone stays until its delete horizon, which
+its batch gets when compaction first sees it. Some batches stay without records: the last one of a
+producer, for its sequences, and the last one of all, so that offsets are kept up to the end.
+Background thread only.
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from pyclient.records.record import ConsumerRecord
 
 
 class LastRecord(NamedTuple):
-    """The newest that a producer wrote."""
+    """The last record of a producer."""
 
     offset: int | None
-    """None if only markers of it are known."""
+    """None if only markers of the producer are known."""
     epoch: int
 
 
 def last_records(producers: ProducerState) -> dict[int, LastRecord]:
-    """The newest of each producer, by its id."""
+    """The last record of each producer, by producer id."""
     return {
         entry.producer_id: LastRecord(
             entry.batches[-1].last_offset if entry.batches else None, entry.epoch
@@ -38,7 +38,7 @@ def last_records(producers: ProducerState) -> dict[int, LastRecord]:
 
 
 class BatchFilter:
-    """Passes the batches of a log, from the first on."""
+    """Filters the batches of a log, in order from the first."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class BatchFilter:
     def apply(
         self, batch: RecordBatch, index: TransactionIndex, *, is_last: bool
     ) -> bytes | memoryview | None:
-        """What stays of a batch; its own bytes if that is all, None if it is nothing.
+        """What stays of a batch: its own bytes if unchanged, None if nothing.
 
         Raises:
             CorruptRecordError: its records cannot be read.
@@ -83,7 +83,7 @@ class BatchFilter:
 
     def _survives(self, batch: RecordBatch, record: ConsumerRecord) -> bool:
         if record.offset > self._offsets.latest_offset:
-            return True  # there may be later ones that nobody has looked at
+            return True  # not covered by the map: there may be later records of the key
         if record.key is None or record.offset < self._offsets.get(record.key):
             return False
         return record.value is not None or not self._is_past_horizon(batch)

@@ -1,7 +1,7 @@
-"""What compaction has to know of transactions, batch by batch in the order of the log.
+"""Tracks transactions during a compaction, batch by batch in log order.
 
-Records of aborted transactions go. A marker stays as long as there is a batch of its transaction,
-for readers need it to tell which those are; when there is none, it goes like a tombstone, after
+Records of aborted transactions are dropped. A marker stays as long as a batch of its transaction
+does, since readers need it to tell aborted records; after that it is dropped like a tombstone, at
 its delete horizon. Background thread only.
 """
 
@@ -14,19 +14,19 @@ from pyclient.records.batch import RecordBatch
 
 
 class CleanedTransactions:
-    """The transactions on the way through a log."""
+    """The transactions seen so far in one pass over a log."""
 
     __slots__ = ("_aborted", "_committed", "_open_aborted")
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Over a stretch of a log; `aborted` has all that reach into it."""
+        """Start a pass over a range; `aborted` has all transactions with records in it."""
         self._aborted = deque(sorted(aborted, key=lambda one: one.first_offset))
         # By producer: the aborted transaction that is open here, and whether a batch was seen.
         self._open_aborted: dict[int, tuple[AbortedTransaction, bool]] = {}
         self._committed: set[int] = set()
 
     def on_records(self, batch: RecordBatch) -> bool:
-        """Pass a batch of records; whether its transaction was aborted."""
+        """Process a batch of records; returns whether its transaction was aborted."""
         self._open_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -38,9 +38,9 @@ class CleanedTransactions:
         return True
 
     def on_control(self, batch: RecordBatch, index: TransactionIndex | None = None) -> bool:
-        """Pass a control batch; whether nothing of its transaction is left.
+        """Process a control batch; returns whether nothing of its transaction is left.
 
-        An abort that is still needed is noted in `index`, that of the segment being written.
+        An abort that is still needed is added to `index`, that of the segment being written.
         """
         self._open_up_to(batch.last_offset)
         if batch.record_count == 0:

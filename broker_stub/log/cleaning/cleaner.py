@@ -1,9 +1,9 @@
-"""Which log is compacted next: the one with the most that is new, if that is enough.
+"""Decides which log is compacted next: the one with the highest dirty ratio.
 
-A log is due when the new part of it is larger than `min.cleanable.dirty.ratio`, or has waited for
-`max.compaction.lag.ms`. Never compacted are the active segment, what is not decided yet (an open
-transaction), and what is younger than `min.compaction.lag.ms`. Each log remembers up to where it
-was compacted; `offset_checkpoints` keeps that. Background thread only.
+A log is due when its dirty ratio exceeds `min.cleanable.dirty.ratio`, or when a dirty record is
+older than `max.compaction.lag.ms`. Never compacted: the active segment, records at or after the
+last stable offset, and records younger than `min.compaction.lag.ms`. `offset_checkpoints` stores
+up to where each log was compacted. Background thread only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class LogCleaner:
         self._uncleanable: set[PartitionLog] = set()
 
     def run(self, logs: Callable[[], Logs]) -> Work:
-        """Compact all that is due, the dirtiest first, with pauses."""
+        """Compact all logs that are due, the dirtiest first, one step per yield."""
         tried: set[TopicPartition] = set()
         while True:
             due = [one for one in self._candidates(logs()) if one.key not in tried]
@@ -65,19 +65,21 @@ class LogCleaner:
             tried.add(chosen.key)
             yield from self._attempt(compaction, chosen.dirty.log, logs)
             if compaction.end_offset > chosen.dirty.first_dirty_offset:
-                tried.discard(chosen.key)  # there may be more than fitted the map
+                tried.discard(chosen.key)  # there may be more than the map could hold
                 chosen.dirty.log.cleaned_to = compaction.end_offset
 
     def _attempt(self, compaction: Compaction, log: PartitionLog, logs: Callable[[], Logs]) -> Work:
         try:
             yield from compaction.run()
         except (CorruptRecordError, SwapFailedError) as error:
-            # The one would fail again, and after the other the files are between two states.
+            # Damage would fail again; a failed swap leaves files that only a restart can sort out.
             self._uncleanable.add(log)
-            diagnostics.warn("%s is not compacted until the next start: %s", log.folder, error)
+            diagnostics.warn(
+                "%s will not be compacted until the broker is restarted: %s", log.folder, error
+            )
         except (KafkaStorageError, OSError) as error:
             if log in logs().values():  # else it was deleted meanwhile
-                diagnostics.warn("compaction of %s: %s", log.folder, error)
+                diagnostics.warn("compaction of %s failed, will retry: %s", log.folder, error)
 
     def _candidates(self, logs: Logs) -> list[_Candidate]:
         now_ms = self._clock.now_ms()
@@ -88,14 +90,14 @@ class LogCleaner:
             try:
                 candidate = self._candidate(key, log, now_ms)
             except (KafkaStorageError, CorruptRecordError, OSError) as error:
-                diagnostics.warn("%s is not compacted for now: %s", log.folder, error)
+                diagnostics.warn("cannot compact %s, will retry: %s", log.folder, error)
                 continue
             if candidate is not None:
                 found.append(candidate)
         return found
 
     def _candidate(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> _Candidate | None:
-        """The log, if it is due."""
+        """The log as a candidate, or None if it is not due."""
         segments = log.segments
         if len(segments) < 2:
             return None

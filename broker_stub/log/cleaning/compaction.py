@@ -1,9 +1,9 @@
-"""Compacting one log: the last offsets of keys are gathered, then segments written anew.
+"""Compacts one log: collects the last offset of every key, then rewrites the segments.
 
-Dirty is what was never compacted; its keys decide about all records before. Segments are written
-anew in groups that fit one segment each, oldest first, and each group is in its place before the
-next is begun: so at any moment the log holds the last value of every key. The work is a generator
-that pauses often, for the background thread has other things to do meanwhile.
+The dirty part is what was never compacted; its keys decide which earlier records stay. Segments
+are rewritten in groups that fit into one segment, oldest first, and each group is in place before
+the next one starts: at any moment the log holds the last value of every key. Background thread;
+the work is a generator that yields often so that other work can run.
 """
 
 import os
@@ -27,14 +27,14 @@ from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.header import HEADER_SIZE
 
-_READ_BYTES: Final = 256 << 10  # about what is done between two pauses
+_READ_BYTES: Final = 256 << 10  # about the work between two yields
 _WRITE_BYTES: Final = 1 << 20
 
 Work = Generator[None, None, None]
 
 
 class DirtyLog(NamedTuple):
-    """A log to compact, and which part of it is new."""
+    """A log to compact, and the range of its dirty part."""
 
     log: PartitionLog
     first_dirty_offset: int
@@ -45,8 +45,8 @@ class Compaction:
     """One compaction of one log.
 
     Attributes:
-        end_offset: up to where the log is compacted, once `run` is through. No further than
-            before when a part could not be: what it holds twice would stay for ever.
+        end_offset: up to where the log is compacted, once `run` is finished. It does not advance
+            if retention took a part meanwhile, so that the rest is compacted again.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Compaction:
         now_ms: int,
         on_replaced: Callable[[PartitionLog, list[str]], None],
     ) -> None:
-        """`on_replaced` is given the files of replaced segments, to remove them later."""
+        """`on_replaced` gets the files of replaced segments, to remove them later."""
         self._log, self._dirty_from, self._dirty_to = dirty
         self._files = files
         self._offsets = offsets
@@ -71,7 +71,7 @@ class Compaction:
         self.end_offset = self._dirty_from
 
     def run(self) -> Work:
-        """Compact, with pauses.
+        """Compact the log, one step per yield.
 
         Raises:
             KafkaStorageError, OSError: the disk refused.
@@ -97,10 +97,10 @@ class Compaction:
         if is_whole:
             self.end_offset = end_offset
 
-    # The keys
+    # Keys
 
     def _gather_keys(self) -> Work:
-        """Note the last offset of every key in the dirty part, as far as there is room."""
+        """Collect the last offset of every key in the dirty part, as far as the map has room."""
         transactions = CleanedTransactions(
             self._log.aborted_transactions(self._dirty_from, self._dirty_to)
         )
@@ -133,10 +133,10 @@ class Compaction:
         reached = min(offset, self._dirty_to - 1)
         self._offsets.latest_offset = max(self._offsets.latest_offset, reached)
 
-    # The segments
+    # Segments
 
     def _groups(self, segments: Sequence[Segment]) -> list[list[Segment]]:
-        """Neighbours that fit one segment together, before a single record is dropped."""
+        """Adjacent segments that fit into one, even if no record is dropped."""
         config = self._log.config
         groups: list[list[Segment]] = []
         sizes = [0, 0, 0]
@@ -162,9 +162,9 @@ class Compaction:
     def _compact(
         self, group: Sequence[Segment], batch_filter: BatchFilter, is_last: bool
     ) -> Generator[None, None, bool]:
-        """Write a group anew, and put the result in its place.
+        """Rewrite a group and swap in the result.
 
-        Tells whether what is left of the group is compacted: not where retention took some of it.
+        Returns whether what is left of the group is compacted: False if retention took a part.
         """
         cleaned = Segment.create(
             self._log.folder,
@@ -180,10 +180,10 @@ class Compaction:
                 cleaned.remove()
                 return True
             cleaned.seal()
-            modified_ns = os.stat(group[-1].log_path).st_mtime_ns  # retention may go by it
+            modified_ns = os.stat(group[-1].log_path).st_mtime_ns  # retention may use it
             os.utime(cleaned.log_path, ns=(modified_ns, modified_ns))
             cleaned.sync(with_indexes=True)
-        except Exception:  # not when a killed broker drops the work: it leaves what there is
+        except Exception:  # not GeneratorExit: a killed broker leaves its files as they are
             cleaned.remove()
             raise
         replaced = swap_in(self._log, group, cleaned, self._files)
@@ -193,7 +193,7 @@ class Compaction:
     def _write(
         self, group: Sequence[Segment], cleaned: Segment, batch_filter: BatchFilter, is_last: bool
     ) -> Generator[None, None, bool]:
-        """Write what stays of a group; tell whether that is less than all."""
+        """Write what stays of a group; returns whether any batch changed."""
         changed = False
         pieces: list[bytes | memoryview] = []
         places: list[BatchPlace] = []
@@ -222,12 +222,12 @@ class Compaction:
 
 
 def _read(segment: Segment, position: int) -> Iterator[list[RecordBatch]]:
-    """The batches of a segment from a position on, some at a time, each checked."""
+    """The batches of a segment from a position on, a few per step, with their CRC checked."""
     file = segment.records.file()
     while position < segment.size:
         size = min(_READ_BYTES, segment.size - position)
         batches = list(_checked(read_exactly(file, position, size), segment))
-        if not batches:  # one that is larger than what was read, at least
+        if not batches:  # the next batch is larger than what was read
             left = segment.size - position
             size = (
                 read_header(read_exactly(file, position, HEADER_SIZE)).size
@@ -244,6 +244,6 @@ def _read(segment: Segment, position: int) -> Iterator[list[RecordBatch]]:
 def _checked(data: bytes, segment: Segment) -> Iterator[RecordBatch]:
     for batch in iter_batches(data):
         if not isinstance(batch, RecordBatch):
-            raise KafkaStorageError(f"{segment.log_path} has a batch of an old format")
+            raise KafkaStorageError(f"{segment.log_path} has a batch of an old message format")
         batch.check_crc()
         yield batch

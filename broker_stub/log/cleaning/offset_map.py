@@ -1,9 +1,9 @@
-"""The last offset of every key in a stretch of a log, in little memory: for compaction.
+"""The last offset of every key in a range of a log, with bounded memory, for compaction.
 
-A table with open addressing over 128-bit digests (murmur3), and beside it the keys themselves,
-each once: where digests are equal, the keys decide. So no choice of keys can make one record pass
-for another's successor. Both parts count towards a limit; a map that is full takes no new key,
-and compaction goes on from there in another round. Background thread only.
+A hash table with open addressing over 128-bit murmur3 digests, and the keys themselves, each once:
+equal digests are confirmed by comparing keys, so crafted keys cannot replace other records. Both
+parts count towards the limit. A full map takes no new key, and compaction continues from there in
+another round. Background thread only.
 """
 
 import struct
@@ -25,7 +25,7 @@ class OffsetMap:
     """Keys and their last offsets.
 
     Attributes:
-        latest_offset: up to where the log is in the map, -1 before anything is.
+        latest_offset: the last offset that the map covers; -1 if it is empty.
     """
 
     __slots__ = ("_count", "_digest", "_keys", "_limit_bytes", "_mask", "_table", "latest_offset")
@@ -37,13 +37,13 @@ class OffsetMap:
         self._count = 0
         self._mask = _FIRST_SLOTS - 1
         self._table = bytearray(_FIRST_SLOTS * _SLOT.size)
-        self._keys = bytearray(1)  # 0 stands for no key
+        self._keys = bytearray(1)  # position 0 means no key
 
     def __len__(self) -> int:
         return self._count
 
     def put(self, key: bytes, offset: int) -> bool:
-        """Note a later offset of a key; False when there is no room for a new key."""
+        """Set a key's offset; returns False if there is no room for a new key."""
         digest = self._digest(key)
         slot, found, position = self._find(digest, key)
         if found == NO_OFFSET:
@@ -60,11 +60,11 @@ class OffsetMap:
         return True
 
     def get(self, key: bytes) -> int:
-        """The last offset of a key; -1 when it is not in the map."""
+        """The last offset of a key; -1 if it is not in the map."""
         return self._find(self._digest(key), key)[1]
 
     def _find(self, digest: bytes, key: bytes) -> tuple[int, int, int]:
-        """The slot of a key with what is in it, or the free one where it would go."""
+        """The slot, offset and position of a key, or the free slot where it would go."""
         table, mask, unpack, size = self._table, self._mask, _SLOT.unpack_from, _SLOT.size
         slot = int.from_bytes(digest[:8], "little") & mask
         while True:
@@ -86,7 +86,7 @@ class OffsetMap:
     def _has_room_for(self, key: bytes) -> bool:
         table_bytes = len(self._table) * (2 if self._is_crowded() else 1)
         needed = table_bytes + len(self._keys) + _LENGTH.size + len(key)
-        return self._count == 0 or needed <= self._limit_bytes  # one at least, or nothing moves
+        return self._count == 0 or needed <= self._limit_bytes  # one always fits
 
     def _grow(self) -> None:
         old, self._mask = self._table, self._mask * 2 + 1

@@ -1,7 +1,7 @@
-"""Which segments have had their time: by the records' age, by the log's size, by its start.
+"""Decides which segments are deleted: by `retention.ms`, `retention.bytes` and the log start.
 
-Only whole segments go, oldest first, and only below the high watermark. Their files are renamed
-`.deleted` at once and removed after `file.delete.delay.ms`. Background thread.
+Deletes whole segments only, oldest first, and only below the high watermark. Their files are
+renamed `.deleted` at once and removed after `file.delete.delay.ms`. Background thread.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ from broker_stub.log.partition_log import PartitionLog
 from broker_stub.log.segment import Segment
 from pyclient.errors import KafkaError
 
-# Files are renamed under the log's lock, and the serving thread may wait for that.
+# Bounds the renames under the log's lock, for which the serving thread may wait.
 _SEGMENTS_AT_ONCE: Final = 50
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
-    """Take the segments out that have had their time; their renamed files, to remove later.
+    """Take expired segments out of the log; returns their renamed files, to be removed later.
 
     Raises:
-        KafkaStorageError: all segments were to go, and a new one could not be made.
+        KafkaStorageError: all segments have expired, and a new one could not be created.
     """
 
     def choose(segments: Sequence[Segment], log: PartitionLog) -> int:
@@ -32,12 +32,12 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[str]:
             removed += paths
     except (KafkaError, OSError):
         if not removed:
-            raise  # else the next look will: these files are to be removed first
+            raise  # else the next check will raise; the caller must get these files
     return removed
 
 
 def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int) -> int:
-    """How many of the oldest segments can go; called under the lock of the log."""
+    """How many of the oldest segments are deletable; called under the lock of the log."""
     config = log.config
     by_policy = DELETE in config.cleanup_policy
     excess = -1
@@ -48,9 +48,9 @@ def _deletable_count(segments: Sequence[Segment], log: PartitionLog, now_ms: int
         zip(segments, _next_bases(segments, log), strict=True), start=1
     ):
         if next_base > log.high_watermark or next_base == segment.base_offset:
-            break  # still to be replicated, or the active segment and empty
+            break  # not fully replicated, or the active segment and empty
         if not segment.size and next_base > log.log_start_offset:
-            continue  # compaction emptied it: it goes with what follows
+            continue  # emptied by compaction: it is deleted together with the next one
         excess -= segment.size
         expired = by_policy and 0 <= config.retention_ms < now_ms - segment.latest_ms
         if not (expired or excess >= 0 or next_base <= log.log_start_offset):

@@ -1,10 +1,10 @@
-"""Putting a compacted segment in the place of those it was made of, so that a crash does no harm.
+"""Replaces segments by the compacted one made from them, safely in a crash.
 
-The new files are complete and synced as `.cleaned`; from the moment that they are named `.swap`
-they count, and the old ones don't. Then the old ones are renamed `.deleted`, then the new ones get
-their names. The folder is synced between the steps, since file systems may keep a later rename
-and lose an earlier one; `swap_recovery` finishes what was begun. Readers have open files, which
-no rename takes from them. Background thread; what touches the log's list is under its lock.
+The new files are complete and synced as `.cleaned`. Renaming them to `.swap` makes them valid
+instead of the old ones. Then the old ones are renamed `.deleted`, and the new ones get their final
+names. The directory is synced between the steps, since a file system may keep a later rename and
+lose an earlier one; `recovery/swap_recovery` finishes an interrupted swap. Readers keep their open
+files. Background thread; the list of segments changes under the lock of the log.
 """
 
 from collections.abc import Sequence
@@ -19,24 +19,23 @@ from pyclient.errors import KafkaError
 
 
 class SwapFailedError(KafkaError):
-    """A compacted segment is neither out nor quite in place."""
+    """Replacing segments by a compacted one failed halfway."""
 
 
 def swap_in(
     log: PartitionLog, old: Sequence[Segment], cleaned: Segment, files: OpenFiles
 ) -> list[str] | None:
-    """Replace segments of a log; the renamed files of the old ones, to be removed later.
+    """Replace segments of a log; returns the renamed files of the old ones, to be removed later.
 
-    None, and nothing happens, when the log was closed or has lost some of the old segments
-    meanwhile.
+    Returns None and does nothing if the log was closed or lost some of the old segments meanwhile.
 
     Raises:
-        SwapFailedError: the disk refused. What was begun is finished by the next start.
+        SwapFailedError: the disk refused. The next start finishes the swap.
     """
     try:
         return _swap_in(log, old, cleaned, files)
     except OSError as error:
-        raise SwapFailedError(f"{cleaned.log_path} can't take its place: {error}") from error
+        raise SwapFailedError(f"cannot swap in {cleaned.log_path}: {error}") from error
 
 
 def _swap_in(
@@ -51,7 +50,7 @@ def _swap_in(
         return True
 
     def retire(_segments: SegmentList) -> list[str]:
-        # The producers' state where the new segment starts is what it was.
+        # The new segment needs the snapshot at its base offset.
         return [
             path
             for segment in old

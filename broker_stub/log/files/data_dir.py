@@ -1,8 +1,8 @@
-"""The root of a data folder: whose it is, who uses it, and how it was left.
+"""The root of a data directory: its owner, its lock, and whether it was shut down cleanly.
 
-`meta.properties` names cluster, node and folder; `.lock` keeps a second broker out;
-`.kafka_cleanshutdown` is there after a clean stop, and only until the next start. Used at start
-and stop, off the serving thread.
+`meta.properties` has the ids of cluster, node and directory; `.lock` keeps a second broker out;
+`.kafka_cleanshutdown` exists from a clean shutdown to the next start. Used at start and stop, off
+the serving thread.
 """
 
 import contextlib
@@ -29,10 +29,10 @@ _in_use: dict[tuple[int, str], "weakref.ref[DataDir]"] = {}
 
 
 class DataDir:
-    """One of the folders that a broker keeps its partitions in; locked until released."""
+    """A directory in which a broker stores partitions; locked until released."""
 
     def __init__(self, path: str, sync: Sync = fsync) -> None:
-        """Lock the folder; it is made when it is not there.
+        """Lock the directory, which is created if missing.
 
         Raises:
             KafkaStorageError: another broker uses it, or it cannot be used at all.
@@ -75,16 +75,16 @@ class DataDir:
             del _in_use[self._place]
 
     def file(self, name: str) -> str:
-        """The path of a file in the folder's root."""
+        """The path of a file in the root."""
         return os.path.join(self.path, name)
 
     @property
     def is_new(self) -> bool:
-        """Whether nobody has said yet whose folder it is."""
+        """Whether the directory has no owner yet."""
         return _read_properties(self.file(META_PROPERTIES)) is None
 
     def release(self) -> None:
-        """Let another broker have the folder."""
+        """Unlock the directory."""
         if self._lock is not None:
             # A forked child may have the file open as well: closing ours would not unlock it.
             fcntl.flock(self._lock.fd, fcntl.LOCK_UN)
@@ -92,7 +92,7 @@ class DataDir:
             self._let_others_in()
 
     def identify(self, node_id: int, cluster_id: str | None, entropy: Entropy) -> None:
-        """Read whose folder it is; for a new one, decide. `claim` writes that down.
+        """Read the owner; for a new directory, choose the ids. `claim` writes them.
 
         Raises:
             InconsistentClusterIdError: it belongs to another cluster.
@@ -137,7 +137,7 @@ class DataDir:
                 )
 
     def claim(self) -> None:
-        """Write whose folder it is, if it does not say so yet: now it is sure to be used.
+        """Write the owner of a new directory, once it is certain to be used.
 
         Raises:
             OSError: the disk refused.
@@ -153,9 +153,9 @@ class DataDir:
         self._owner = None
 
     def take_clean_shutdown(self) -> int | None:
-        """The broker epoch of a clean stop, -1 where it was not noted; None after a crash.
+        """The broker epoch of a clean shutdown, -1 if not recorded; None after a crash.
 
-        The mark is gone after that: until the next clean stop, the folder counts as crashed.
+        Removes the marker: until the next clean shutdown, the directory counts as crashed.
         """
         path = self.file(CLEAN_SHUTDOWN)
         try:
@@ -173,12 +173,12 @@ class DataDir:
         return self._clean_epoch
 
     def put_back_clean_shutdown(self) -> None:
-        """Leave the mark of a clean stop as it was found: nothing was changed since."""
+        """Restore the marker of a clean shutdown, because nothing was changed since."""
         if self._clean_epoch is not None:
             self.mark_clean_shutdown(self._clean_epoch)
 
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
-        """Note that everything is on disk."""
+        """Write the marker: everything is on disk."""
         text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         write_atomically(self.file(CLEAN_SHUTDOWN), text, sync=self._sync)
         self._sync(self.path)
@@ -200,7 +200,7 @@ def _lock(descriptor: int) -> None:
 
 
 def partition_of(name: str) -> TopicPartition | None:
-    """The partition whose folder has this name."""
+    """The partition whose directory has this name, or None."""
     topic, _, index = name.rpartition("-")
     if not topic or not (index.isascii() and index.isdigit()):
         return None

@@ -1,9 +1,9 @@
-"""The offset checkpoints in the roots of a node's log dirs: what each log was known to have.
+"""The offset checkpoints in the roots of a node's data directories.
 
-Recovery points, start offsets, high watermarks, and up to where logs were compacted: read when the
-folders are opened, written at an interval, after deletions and at a clean stop. A damaged one
-counts as empty: then more is checked than need be, and nothing is lost. Background thread, or the
-one that opens or closes the node.
+Recovery points, log start offsets, high watermarks and cleaner offsets. Read when the directories
+are opened; written at an interval, after deletions and at a clean shutdown. A damaged one counts
+as empty: recovery then checks more, and nothing is lost. Background thread, or the thread that
+opens or closes the node.
 """
 
 import os
@@ -28,7 +28,7 @@ Offsets = dict[TopicPartition, int]
 
 
 class KnownOffsets(NamedTuple):
-    """What the checkpoints of one folder say, by partition."""
+    """The checkpointed offsets of one data directory, by partition."""
 
     recovery_points: Offsets
     start_offsets: Offsets
@@ -37,7 +37,7 @@ class KnownOffsets(NamedTuple):
 
 
 def read_known_offsets(folder: str) -> KnownOffsets:
-    """What was known of the logs in a folder."""
+    """Read all checkpoints of a data directory."""
     return KnownOffsets(
         _read(folder, RECOVERY_POINTS),
         _read(folder, LOG_START_OFFSETS),
@@ -50,22 +50,22 @@ def _read(folder: str, name: str) -> Offsets:
     try:
         return read_offsets(os.path.join(folder, name))
     except CorruptCheckpointError as error:
-        diagnostics.warn("%s; it counts as empty", error)
+        diagnostics.warn("%s; the checkpoint counts as empty", error)
         return {}
 
 
 class OffsetCheckpoints:
-    """Writes the checkpoints; a file only when it has something new to say."""
+    """Writes the checkpoints; a file only if its content has changed."""
 
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
         self._written: dict[str, Offsets] = {}
 
     def write(self, folders: Sequence[str], logs: Mapping[TopicPartition, PartitionLog]) -> None:
-        """Write what is known of all logs, each in the folder that it is in.
+        """Write the offsets of all logs, each in its own data directory.
 
         Raises:
-            OSError: the disk refused; the old file is still there.
+            OSError: the disk refused; the old file is unchanged.
         """
         for folder in folders:
             kept = {key: log for key, log in logs.items() if os.path.dirname(log.folder) == folder}

@@ -1,9 +1,9 @@
-"""Open files, at most so many at a time: ten thousand partitions must fit a few descriptors.
+"""A bounded cache of open files, so that ten thousand partitions need few descriptors.
 
-`OpenFiles` is an LRU of descriptors and memory maps (a map of Python's holds a descriptor of its
-own). An open file closes when the last reference to it goes: the LRU's, or that of a `FileSlice`
-on its way to a reader. So eviction and deletion never pull a file from under a reader.
-Any thread; one lock guards the LRU, and nothing is opened or closed under it.
+`OpenFiles` is an LRU of descriptors and memory maps (Python's maps hold a descriptor of their own).
+A file closes when its last reference is dropped: the cache's, or that of a `FileSlice` on its way
+to a reader. So eviction and deletion never close a file that is being read. Any thread; one lock
+guards the LRU, and nothing is opened or closed under it.
 """
 
 import errno
@@ -21,7 +21,7 @@ _CAPACITY_MAX: Final = 8192
 
 
 class OpenFile:
-    """A descriptor that lives as long as someone refers to it."""
+    """A descriptor that is closed when the object is freed."""
 
     __slots__ = ("fd",)
 
@@ -35,7 +35,7 @@ class OpenFile:
 
 
 class MappedFile:
-    """The bytes that a file had when it was mapped, read-only. An empty file has no map."""
+    """A read-only map of the bytes that a file had when it was opened; never of an empty file."""
 
     __slots__ = ("bytes",)
 
@@ -48,22 +48,22 @@ Opened = TypeVar("Opened", OpenFile, MappedFile)
 
 
 class SyncFailedError(OSError):
-    """An fsync failed: which of the written bytes are on disk can't be known any more."""
+    """An fsync failed: it is unknown which of the written bytes are on disk."""
 
 
 def fsync(path: str) -> None:
-    """Have a file or a folder survive a power loss; blocks.
+    """Sync a file or a directory to disk; blocks.
 
     Raises:
-        SyncFailedError: it may not.
-        OSError: it can't be opened.
+        SyncFailedError: the sync failed.
+        OSError: the path cannot be opened.
     """
     file = OpenFile(path, os.O_RDONLY)
     try:
         _sync_fully(file.fd)
     except OSError as error:
         if error.errno == errno.EINVAL and os.path.isdir(path):
-            return  # some file systems do not sync folders: names are as safe there as they get
+            return  # some file systems cannot sync directories
         raise SyncFailedError(error.errno, error.strerror, path) from error
 
 
@@ -82,10 +82,10 @@ def _sync_fully(descriptor: int) -> None:
 
 
 class OpenFiles:
-    """The least recently used open file makes room for a new one."""
+    """The cache; the least recently used file makes room for a new one."""
 
     def __init__(self, capacity: int | None = None) -> None:
-        """Keep up to `capacity` files open; by default a quarter of what the process may."""
+        """Keep up to `capacity` files open; by default a quarter of the process's limit."""
         self._capacity = _default_capacity() if capacity is None else capacity
         self._lock = Lock()
         self._files: OrderedDict[tuple[str, str], Any] = OrderedDict()
@@ -94,39 +94,38 @@ class OpenFiles:
         return len(self._files)
 
     def writer(self, path: str) -> OpenFile:
-        """The file for reading and writing; made when it is not there."""
+        """The file for reading and writing; created if missing."""
         key = (path, "write")
         found: OpenFile | None = self._find(key)
         return found or self._keep(key, OpenFile(path, os.O_RDWR | os.O_CREAT))
 
     def reader(self, path: str) -> OpenFile:
-        """The file for reading, which is the writer where one is open."""
+        """The file for reading; the writer's, if one is open."""
         key = (path, "read")
         found: OpenFile | None = self._find((path, "write")) or self._find(key)
         return found or self._keep(key, OpenFile(path, os.O_RDONLY))
 
     def map(self, path: str) -> MappedFile:
-        """The file's bytes. When the file has grown, forget it and ask again."""
+        """A map of the file. After the file has grown, call `forget` first."""
         key = (path, "map")
         found: MappedFile | None = self._find(key)
         return found or self._keep(key, MappedFile(path))
 
     def sync(self, path: str) -> None:
-        """Have a file or a folder survive a power loss; blocks, and raises as `fsync` does.
+        """Sync a file or a directory to disk; blocks, and raises as `fsync` does.
 
-        Every fsync of a node's logs goes through here: in simulation there is no disk to wait
-        for, but a list of what is safe.
+        Every fsync of a node's logs goes through here, so that a simulation can replace it.
         """
         fsync(path)
 
     def forget(self, path: str) -> None:
-        """Keep the file no longer: it was renamed, deleted, sealed or has grown."""
+        """Drop a file that was renamed, deleted, sealed or has grown."""
         with self._lock:
             forgotten = [self._files.pop((path, use), None) for use in ("write", "read", "map")]
         del forgotten  # may close the file, so not under the lock
 
     def clear(self) -> None:
-        """Close all cached files."""
+        """Drop all files from the cache."""
         with self._lock:
             forgotten, self._files = self._files, OrderedDict()
         forgotten.clear()

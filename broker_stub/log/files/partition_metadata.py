@@ -1,6 +1,6 @@
-"""`partition.metadata`: the id of the topic that a partition folder belongs to. No state.
+"""`partition.metadata`: the id of the topic that a partition's directory belongs to. No state.
 
-Written with the folder, by the first append; synced by the log's first flush.
+Written by the first append, synced by the log's first flush.
 """
 
 import os
@@ -19,20 +19,20 @@ _OTHER_VERSION: Final = rb"version: (?!0\n)\d+\n"
 
 
 def metadata_path(folder: str) -> str:
-    """The file of a partition's folder."""
+    """The path of the file in a partition's directory."""
     return os.path.join(folder, _FILE_NAME)
 
 
 def write_partition_metadata(folder: str, topic_id: bytes) -> None:
-    """Write the file of a new folder."""
+    """Write the file; it is not synced."""
     content = f"version: {_VERSION}\ntopic_id: {format_uuid(topic_id)}"
     write_atomically(metadata_path(folder), content, sync=None)
 
 
 def read_partition_metadata(folder: str) -> bytes | None:
-    """The topic id; None when the folder has no such file, or one that a power loss has torn.
+    """The topic id; None if the file is missing, or torn by a power failure.
 
-    A torn one is of a log that was never flushed: no record in it was promised to last.
+    A torn file belongs to a log that was never flushed, so no synced record is affected.
 
     Raises:
         KafkaStorageError: the file is of another version.

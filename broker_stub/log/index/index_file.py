@@ -1,9 +1,9 @@
-"""A file of entries of one size, appended in order and never changed.
+"""A file of fixed-size entries, which are appended in order and never changed.
 
-The newest entries wait in memory and go to the file in pieces: at `SPILL_BYTES`, at a roll and at
-a clean stop. The file part is read through a memory map. So an index costs neither a system call
-per entry nor a descriptor of its own, and its file always ends with a whole entry. What a crash
-keeps from the file, recovery writes anew from the log. Guarded by the lock of its log.
+The newest entries are kept in memory and written at `SPILL_BYTES`, at a roll and at a clean
+shutdown; the file is read through a memory map. So an index costs neither a system call per entry
+nor a descriptor, and its file always ends with a whole entry. Recovery rebuilds from the log what
+a crash lost. Guarded by the lock of its log.
 """
 
 import os
@@ -19,18 +19,18 @@ SPILL_BYTES: Final = 4096
 
 
 class DamagedIndexError(KafkaStorageError):
-    """An index's file cannot be read as it was written; the log has all that it said."""
+    """An index file is missing or too short. It can be rebuilt from the log."""
 
 
 class IndexFile:
-    """What all indexes of a segment share."""
+    """The base of all indexes of a segment: entries in memory and in a file."""
 
     __slots__ = ("_files", "_size", "_stored", "_tail", "path")
 
     ENTRY: ClassVar[struct.Struct]
 
     def __init__(self, path: str, files: OpenFiles, *, stored_bytes: int) -> None:
-        """Over a file of `stored_bytes`, of which whole entries count."""
+        """Use a file of `stored_bytes`; a torn last entry is ignored."""
         self.path = path
         self._files = files
         self._stored = stored_bytes // self.ENTRY.size
@@ -41,11 +41,11 @@ class IndexFile:
         return self._size
 
     def spill(self) -> None:
-        """Append what waits in memory to the file; make the file if there is none."""
+        """Append the entries in memory to the file, which is created if missing."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             position = self._stored * self.ENTRY.size
-            # A file of Kafka's own may be longer, and so may one whose last spill failed.
+            # Kafka preallocates its index files, and a failed spill leaves a torn tail.
             os.ftruncate(descriptor, position)
             written = 0
             while written < len(self._tail):
@@ -54,10 +54,10 @@ class IndexFile:
             os.close(descriptor)
         self._stored = self._size
         self._tail.clear()
-        self._files.forget(self.path)  # a map has the length that the file had
+        self._files.forget(self.path)  # an existing map has the old length
 
     def clear(self) -> None:
-        """Forget all entries, in the file too: they are about to be written anew."""
+        """Drop all entries, in memory and in the file, before a rebuild."""
         self._stored = self._size = 0
         self._tail.clear()
         self.spill()
@@ -69,7 +69,8 @@ class IndexFile:
             try:
                 self.spill()
             except OSError as error:
-                # The batch is in the log and will be acked: a full disk fails the next one.
+                # The batch is in the log and will be acked. If the disk is full, the next append
+                # fails.
                 diagnostics.warn("index %s stays in memory: %s", self.path, error)
 
     def _fields(self, slot: int) -> tuple[int, ...]:
@@ -79,14 +80,14 @@ class IndexFile:
         return self.ENTRY.unpack_from(self._stored_bytes(), slot * size)
 
     def _stored_bytes(self) -> mmap:
-        """The file part.
+        """The entries in the file.
 
         Raises:
-            DamagedIndexError: it is gone, or shorter than it was.
+            DamagedIndexError: the file is missing, or shorter than it was.
         """
         try:
             stored = self._files.map(self.path).bytes
-            # Who reads where a mapped file has been cut off ends the process.
+            # Reading a map behind the end of a truncated file kills the process with SIGBUS.
             whole = stored.size() >= len(stored) >= self._stored * self.ENTRY.size
         except (OSError, ValueError) as error:  # the latter: an empty file has no map
             raise DamagedIndexError(str(error)) from error

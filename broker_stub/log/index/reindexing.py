@@ -1,9 +1,8 @@
-"""Making the sparse indexes of a segment anew while it is served.
+"""Rebuilds the sparse indexes of a segment while the segment is served.
 
-A read that finds an index damaged goes on without it and asks for this. The segment's headers are
-read without the lock and with pauses, for the background thread has other things to do meanwhile;
-the new files have names of their own until they are complete and synced. Then they take the place
-of the old ones, under the lock. Background thread.
+A read that finds a damaged index requests this. The batch headers are read without the lock, into
+new files named `.rebuilt`; once these are complete and synced they replace the old ones, under the
+lock. Background thread; it yields often so that other work can run.
 """
 
 import contextlib
@@ -19,22 +18,22 @@ from broker_stub.log.segment import Segment
 from broker_stub.log.segment_list import SegmentList
 
 _BATCHES_BETWEEN_PAUSES: Final = 1024
-# What was appended meanwhile is read under the lock, if it is no more than this.
+# At most this much of what was appended meanwhile is read under the lock.
 _CAUGHT_UP_BYTES: Final = 1 << 20
 
 
 def reindex(log: PartitionLog, segment: Segment) -> Work:
-    """Make both indexes anew, with pauses. Nothing happens when the segment has gone meanwhile.
+    """Rebuild both indexes, unless the segment is removed meanwhile.
 
     Raises:
-        KafkaStorageError, OSError: the disk refused; the segment is served as before.
+        KafkaStorageError, OSError: the disk refused; the old indexes stay in use.
     """
     indexes = segment.new_indexes(REBUILT_SUFFIX)
     made = (indexes.offset_index.path, indexes.time_index.path)
     builder = IndexBuilder(segment.records, indexes)
 
     def finish(segments: SegmentList) -> bool:
-        """Note what came since, and put the indexes in place; not if that would take long."""
+        """Add the latest batches and switch to the new indexes; False if there are too many."""
         if not segments.has([segment]):
             return True
         if segment.size - builder.position > _CAUGHT_UP_BYTES:
@@ -54,10 +53,10 @@ def reindex(log: PartitionLog, segment: Segment) -> Work:
             indexes.sync()
             if log.while_open(finish) is not False:
                 break
-    except Exception:  # not when a killed broker drops the work: it leaves what there is
+    except Exception:  # not GeneratorExit: a killed broker leaves its files as they are
         _remove(made)
         raise
-    _remove(made)  # if they have not got other names
+    _remove(made)  # unless they were renamed into place
 
 
 def _remove(paths: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
-"""The two sparse indexes of a segment, and what is noted until their next entries are due.
+"""The offset index and the time index of a segment, and when they get their next entries.
 
-They can be made anew beside the ones in use, and take their place. Guarded by the lock of its log.
+Rebuilt ones are made beside those in use and then replace them. Guarded by the lock of its log.
 """
 
 import os
@@ -18,9 +18,9 @@ class SegmentIndexes:
 
     Attributes:
         max_timestamp: the latest timestamp, and the last offset of the first batch that has it;
-            None where no batch was noted since the files were opened.
-        are_rebuilt: whether these took the place of damaged ones.
-        interval_bytes: how many bytes of batches lie between two entries, and one batch more.
+            None if no batch was added since the files were opened.
+        are_rebuilt: whether these replaced other ones.
+        interval_bytes: `index.interval.bytes`; entries are one batch farther apart.
     """
 
     __slots__ = (
@@ -45,7 +45,7 @@ class SegmentIndexes:
         is_empty: bool = True,
         ending: str = "",
     ) -> None:
-        """Over files of the given sizes; `is_empty` says whether the segment has no batch."""
+        """Use files of the given sizes; `is_empty` says whether the segment has no batch."""
         max_bytes = config.segment_index_bytes
         path = os.path.join(folder, file_name(base_offset, INDEX_SUFFIX + ending))
         self.offset_index = OffsetIndex(
@@ -63,23 +63,23 @@ class SegmentIndexes:
 
     @property
     def are_full(self) -> bool:
-        """Whether one of them has no room for another entry."""
+        """Whether one of the two has no room for another entry."""
         return self.offset_index.is_full or self.time_index.is_full
 
     @property
     def are_damaged(self) -> bool:
-        """Whether one of them is known not to fit the segment."""
+        """Whether one of the two is known not to match the segment."""
         return self.offset_index.is_damaged or self.time_index.is_damaged
 
     def update_config(self, config: LogConfig) -> None:
-        """Go by other values from the next entry on."""
+        """Use the topic's new configuration from the next entry on."""
         self.interval_bytes = config.index_interval_bytes
         self.offset_index.limit(config.segment_index_bytes)
         self.time_index.limit(config.segment_index_bytes)
 
     def note_batch(self, position: int, place: BatchPlace) -> None:
-        """Account for a batch at `position`: its times, and entries if they are due."""
-        assert self.max_timestamp is not None  # looked up before the first batch is added
+        """Add the batch at `position`: update the latest timestamp, add entries if due."""
+        assert self.max_timestamp is not None  # read before the first batch is added
         if place.max_timestamp > self.max_timestamp[0]:
             self.max_timestamp = (place.max_timestamp, place.last_offset)
         if self._bytes_since_entry > self.interval_bytes:
@@ -89,37 +89,37 @@ class SegmentIndexes:
         self._bytes_since_entry += place.size
 
     def index_next(self) -> None:
-        """Have the next batch indexed: what lies before it is damaged, and no walk gets past."""
+        """Index the next batch, because no walk gets over the damage before it."""
         self._bytes_since_entry = self.interval_bytes + 1
 
     def seal(self) -> None:
-        """Force the last time index entry, and write both out.
+        """Add the last time index entry, and write both to their files.
 
         Raises:
-            OSError: the disk refused. Nothing is lost: the entries stay in memory.
+            OSError: the disk refused. The entries stay in memory.
         """
-        if self.max_timestamp is not None:  # else nothing came since the last time
+        if self.max_timestamp is not None:  # else no batch was added since the last time
             self.time_index.maybe_append(*self.max_timestamp)
         self.spill()
 
     def spill(self) -> None:
-        """Write out what waits in memory.
+        """Write the entries in memory to the files.
 
         Raises:
-            OSError: the disk refused. Nothing is lost: the entries stay in memory.
+            OSError: the disk refused. The entries stay in memory.
         """
         self.offset_index.spill()
         self.time_index.spill()
 
     def clear(self) -> None:
-        """Forget what both say, before all batches are noted anew."""
+        """Drop all entries of both, before a rebuild."""
         self.offset_index.clear()
         self.time_index.clear()
         self._bytes_since_entry = 0
         self.max_timestamp = (NO_TIMESTAMP, self.offset_index.base_offset)
 
     def fit(self, base_offset: int, size: int) -> bool:
-        """Whether their ends can be those of this segment's: a glance, no proof."""
+        """Whether their last entries look right for this segment: a quick check, not a proof."""
         last = self.offset_index.last()
         return (
             (last is None or (last[0] >= base_offset and last[1] < size))
@@ -134,10 +134,10 @@ class SegmentIndexes:
         self._files.sync(self.time_index.path)
 
     def take_place_of(self, others: "SegmentIndexes") -> None:
-        """Get the names of the files that these were made anew for.
+        """Replace the files of `others` by these.
 
         Raises:
-            OSError: the disk refused; this can be tried again.
+            OSError: the disk refused; the caller may try again.
         """
         for own, other in (
             (self.offset_index, others.offset_index),

@@ -1,6 +1,6 @@
-"""The sparse indexes of a segment: offset to file position, and time to offset.
+"""The sparse indexes of a segment: offset to file position, and timestamp to offset.
 
-Kept as `index_file` says; lookups are binary searches. Guarded by the lock of its log.
+Stored as `index_file` describes; lookups are binary searches. Guarded by the lock of its log.
 """
 
 import struct
@@ -16,12 +16,12 @@ Buffer = bytearray | mmap
 
 
 class SparseIndex(IndexFile):
-    """What both indexes share: pairs that ascend.
+    """The base of both indexes: ascending pairs.
 
-    Lookups raise `DamagedIndexError` when the file has gone.
+    Lookups raise `DamagedIndexError` if the file is missing.
 
     Attributes:
-        is_damaged: whether it was found not to fit its segment; then nobody asks it any more.
+        is_damaged: whether it does not match its segment; then it is no longer used.
     """
 
     __slots__ = ("_entry_max", "_last", "base_offset", "is_damaged")
@@ -29,28 +29,28 @@ class SparseIndex(IndexFile):
     def __init__(
         self, path: str, base_offset: int, files: OpenFiles, *, max_bytes: int, stored_bytes: int
     ) -> None:
-        """Over a file of `stored_bytes`, which may grow to `max_bytes`."""
+        """Use a file of `stored_bytes`, which may grow to `max_bytes`."""
         super().__init__(path, files, stored_bytes=stored_bytes)
         self.base_offset = base_offset
         self.limit(max_bytes)
-        self._last: Entry | None = None  # the newest entry, once it was asked for
+        self._last: Entry | None = None  # the newest entry, read on demand
         self.is_damaged = False
 
     def limit(self, max_bytes: int) -> None:
-        """Let the file grow to so many bytes."""
+        """Set the size to which the file may grow."""
         self._entry_max = max_bytes // self.ENTRY.size
 
     def entries(self) -> list[Entry]:
-        """All entries as they are stored: offsets are relative to the base offset."""
+        """All entries as stored, with offsets relative to the base offset."""
         return [self._entry(slot) for slot in range(self._size)]
 
     def is_ordered_at_the_end(self) -> bool:
-        """Whether the two newest entries ascend: they don't in a file that ends in zeros."""
+        """Whether the two newest entries ascend; in a file that ends in zeros they do not."""
         size = self._size
         return size < 2 or self._entry(size - 2) < self._entry(size - 1)
 
     def clear(self) -> None:
-        """Forget all entries, in the file too."""
+        """Drop all entries, in memory and in the file, and the mark of damage."""
         self._last = None
         self.is_damaged = False
         super().clear()
@@ -69,7 +69,7 @@ class SparseIndex(IndexFile):
         return self._last
 
     def _first_above(self, limit: int, field: int) -> Entry | None:
-        """The first entry whose `field` is more than `limit`; for rare use, it is slower."""
+        """The first entry whose `field` is more than `limit`. Slow: not for common lookups."""
         slots = range(self._size)
         slot = bisect_right(slots, limit, key=lambda slot: self._entry(slot)[field])
         return self._entry(slot) if slot < self._size else None
@@ -84,7 +84,7 @@ class SparseIndex(IndexFile):
 
 
 def _count_at_most(entry: struct.Struct, stored: Buffer, limit: int, field: int) -> int:
-    """How many entries, which ascend, have a `field` of at most `limit`."""
+    """The number of entries, which ascend, with a `field` of at most `limit`."""
     unpack, size = entry.unpack_from, entry.size
     return bisect_right(
         range(len(stored) // size), limit, key=lambda slot: unpack(stored, slot * size)[field]
@@ -120,7 +120,7 @@ class OffsetIndex(SparseIndex):
         return self._absolute(self._first_above(offset - self.base_offset - 1, field=0))
 
     def position_after(self, position: int) -> int | None:
-        """The first position that has an entry, after the one given."""
+        """The first indexed position after `position`."""
         entry = self._first_above(position, field=1)
         return None if entry is None else entry[1]
 
@@ -133,7 +133,7 @@ class OffsetIndex(SparseIndex):
 
 
 class TimeIndex(SparseIndex):
-    """From the latest timestamp so far to the last offset of the batch that brought it."""
+    """From the latest timestamp so far to the last offset of the batch that has it."""
 
     __slots__ = ()
 
@@ -141,23 +141,23 @@ class TimeIndex(SparseIndex):
 
     @property
     def is_full(self) -> bool:
-        """Whether only the entry that the roll forces has room."""
+        """Whether there is room only for the entry that a roll adds."""
         return self._size >= self._entry_max - 1
 
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
-        """Add an entry, unless the newest one is as late already."""
+        """Add an entry, unless the newest one is at least as late."""
         if timestamp_ms > self.last()[0]:
             self._add(timestamp_ms, offset - self.base_offset)
 
     def lookup(self, timestamp_ms: int) -> Entry:
-        """The last entry at or before a time; all that ends before its offset is older.
+        """The last entry at or before a timestamp, as (timestamp, offset).
 
-        As (timestamp, offset); without one, no timestamp and the base offset.
+        Batches that end before its offset are older. Without an entry: (-1, base offset).
         """
         return self._absolute(self._last_at_most(timestamp_ms, field=0))
 
     def last(self) -> Entry:
-        """The newest entry as (timestamp, offset); without one, no timestamp and the base."""
+        """The newest entry, as (timestamp, offset); without one, (-1, base offset)."""
         return self._absolute(self._newest())
 
     def _absolute(self, entry: Entry | None) -> Entry:

@@ -1,8 +1,8 @@
 """`.txnindex`: the transactions that were aborted in a segment.
 
-Readers of committed records are told of them, and leave their records out. An entry stands in the
-segment of the abort marker; without aborts there is no file. Kept as `index_file` says. Guarded by
-the lock of its log.
+Read-committed consumers get them with each fetch and skip their records. An entry is in the
+segment of the abort marker; without aborts there is no file. Stored as `index_file` describes.
+Guarded by the lock of its log.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ class AbortedTransaction(NamedTuple):
     last_offset: int
     """The offset of the marker."""
     last_stable_offset: int
-    """Up to where all was decided once the marker was written."""
+    """The last stable offset after the marker was written."""
 
 
 class TransactionIndex(IndexFile):
@@ -43,12 +43,12 @@ class TransactionIndex(IndexFile):
         self._append(_VERSION, *transaction)
 
     def spill(self) -> None:
-        """Append what waits in memory to the file; most segments have neither."""
+        """Append the entries in memory to the file; without entries, create no file."""
         if self._tail:
             super().spill()
 
     def clear(self) -> None:
-        """Forget all entries, and the file."""
+        """Drop all entries and remove the file."""
         self._stored = self._size = 0
         self._tail.clear()
         self._files.forget(self.path)
@@ -56,9 +56,9 @@ class TransactionIndex(IndexFile):
             os.unlink(self.path)
 
     def search(self, from_offset: int, to_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Transactions with records in a range of offsets; and whether later segments have none.
+        """Transactions that may have records in a range of offsets, and whether these are all.
 
-        They may, as long as no entry says that all before `to_offset` was decided.
+        Later segments may have more until an entry's last stable offset reaches `to_offset`.
         """
         found = []
         for slot in range(self._first_ending_at(from_offset), self._size):

@@ -298,7 +298,7 @@ def test_a_swap_that_fails_is_finished_by_the_next_start(house, caplog, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(segment_swap, "rename_deleted", refuse)
         house.pass_time()
-    assert "not compacted until the next start" in caplog.text
+    assert "not be compacted until the broker is restarted" in caplog.text
     assert table(log) == expected
     house.fill(log, 12)
     house.pass_time()
@@ -322,7 +322,7 @@ def test_a_damaged_log_is_not_tried_again(house, caplog):
         file.write(b"\xff\xff")
     house.pass_time()
     house.pass_time()
-    assert caplog.text.count("not compacted until the next start") == 1
+    assert caplog.text.count("not be compacted until the broker is restarted") == 1
     assert is_compacted(other)
 
 
