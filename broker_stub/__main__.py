@@ -1,4 +1,4 @@
-"""`broker-stub`, or `python -m broker_stub`: the broker as a server of its own.
+"""`broker-stub`, or `python -m broker_stub`: the broker as a server process.
 
 One line on standard output once it serves; SIGTERM, SIGINT or SIGHUP stop it cleanly.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker_stub.broker import Broker
 
 _DEFAULT_PORT = 9092
-_FILES_WANTED = 1 << 16  # where the system has no bound of its own
+_FILES_WANTED = 1 << 16  # where the system sets no limit
 _CHECK_SECONDS = 10
 
 _DESCRIPTION = """\
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a broker until it is told to stop; the exit code."""
     parsed = _parser().parse_args(arguments)
     if parsed.list_options:
-        with suppress(BrokenPipeError):  # whoever reads it has seen enough
+        with suppress(BrokenPipeError):  # the reader, such as head, has closed its end
             _print(_listed_options())
         return 0
     try:
@@ -104,7 +104,7 @@ def _wait(broker: Broker, stop_signals: set[signal.Signals]) -> int:
 
 
 def _stop_request(stop_signals: set[signal.Signals]) -> Callable[[float], bool]:
-    """A function that waits for one of the blocked signals, for at most so many seconds."""
+    """A function that waits for one of the blocked signals, with a timeout in seconds."""
     if hasattr(signal, "sigtimedwait"):
         return lambda seconds: signal.sigtimedwait(stop_signals, seconds) is not None
     # macOS has none. A handler of the first signal takes itself out, so that a second one ends

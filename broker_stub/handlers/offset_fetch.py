@@ -6,7 +6,8 @@ all that the group has. A partition without an offset gets -1 and no error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from broker_stub.coordinator.offsets import CommittedOffset
 from broker_stub.request import RequestContext
@@ -27,6 +28,8 @@ from pyclient.types import TopicPartition
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
+PartitionResult = TypeVar("PartitionResult")
+
 _NONE = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timestamp_ms=-1)
 
 
@@ -41,16 +44,7 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=index,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        metadata=offset.metadata,
-                    )
-                    for index, offset in offsets.items()
-                ],
+                name=topic, partitions=_partitions(offsets, OffsetFetchResponsePartition)
             )
             for topic, offsets in found.items()
         ]
@@ -66,20 +60,26 @@ def _of_group(node: Node, group: OffsetFetchRequestGroup) -> OffsetFetchResponse
         group_id=group.group_id,
         topics=[
             OffsetFetchResponseTopics(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=index,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        metadata=offset.metadata,
-                    )
-                    for index, offset in offsets.items()
-                ],
+                name=topic, partitions=_partitions(offsets, OffsetFetchResponsePartitions)
             )
             for topic, offsets in found.items()
         ],
     )
+
+
+def _partitions(
+    offsets: dict[int, CommittedOffset], declared: Callable[..., PartitionResult]
+) -> list[PartitionResult]:
+    """The offsets of a topic, in the message of the request's version."""
+    return [
+        declared(
+            partition_index=index,
+            committed_offset=offset.offset,
+            committed_leader_epoch=offset.leader_epoch,
+            metadata=offset.metadata,
+        )
+        for index, offset in offsets.items()
+    ]
 
 
 def _look_up(

@@ -126,8 +126,7 @@ class Controller:
             self._apply(self._log.append([record, *elected]))
             self._log.sync()
             return
-        # Every start registers anew: it is time to write that when there is something else to
-        # write, and a start without a sync is a quick one.
+        # Written with the next change: every start registers, and a start without a sync is faster.
         self._unwritten = [record]
         self._apply([LoggedRecord(self._log.end_offset, record)])
 

@@ -71,8 +71,8 @@ def check_single_node(
     partitions = [name for name in partitions if name != f"{CLUSTER_METADATA}-0"]
     if log.is_empty and partitions:
         raise KafkaStorageError(
-            f"there is {partitions[0]}, but no {CLUSTER_METADATA}-0 that says what it is;"
-            " its folder is the metadata.log.dir of whoever wrote it"
+            f"there is {partitions[0]}, but no {CLUSTER_METADATA}-0 that describes it: add the"
+            " folder that metadata.log.dir named where it was written"
         )
 
 
