@@ -125,6 +125,11 @@ cdef class FastSend:
     cdef type future_class
     cdef bint is_system_clock
 
+    @classmethod
+    def __class_getitem__(cls, _future_class):
+        """`FastSend[...]`: the class of its futures is for type checkers only."""
+        return cls
+
     def set_up_send(self, dict topics, clock, slow_send, type future_class not None):
         """Send records; all of them by `slow_send` if `topics` is None."""
         if not issubclass(future_class, RecordFuture):

@@ -7,7 +7,7 @@ is Python as well: a second copy of it would only be another place for mistakes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyclient._pure.builder import BatchBuilder
 from pyclient.clock import Clock
@@ -87,17 +87,20 @@ class RecordFuture:
         self.headers_size = headers_size
 
 
-class FastSend:
-    """`send` of a producer, which derives from this; here there is one way for all records."""
+Future = TypeVar("Future", bound=RecordFuture)
 
-    _slow_send: Callable[..., RecordFuture]
+
+class FastSend(Generic[Future]):
+    """`send` of a producer, which derives from this; here all records take the slow path."""
+
+    _slow_send: Callable[..., Future]
 
     def set_up_send(
         self,
         topics: dict[str, TopicSlots] | None,  # noqa: ARG002
         clock: Clock,  # noqa: ARG002
-        slow_send: Callable[..., RecordFuture],
-        future_class: type[RecordFuture],  # noqa: ARG002
+        slow_send: Callable[..., Future],
+        future_class: type[Future],  # noqa: ARG002
     ) -> None:
         """Send records; all of them by `slow_send` if `topics` is None."""
         self._slow_send = slow_send
@@ -110,7 +113,7 @@ class FastSend:
         headers: Headers | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
-    ) -> RecordFuture:
+    ) -> Future:
         """Publish a record: hand it over to be sent, in the background, with others.
 
         Blocks only while the topic's metadata is not known or the buffer is full, at most

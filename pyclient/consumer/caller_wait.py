@@ -19,22 +19,26 @@ _GRACE_MS: Final = 100
 
 
 class CallerWait:
-    """Blocks the caller's thread until the I/O thread reports something."""
+    """Blocks the caller's thread until the I/O thread reports something.
+
+    Attributes:
+        is_woken: `wakeup` was called, and no call has raised WakeupError for it yet.
+    """
 
     def __init__(self, engine: Engine, inbox: Inbox) -> None:
         self._engine = engine
         self._inbox = inbox
-        self._is_woken = False
+        self.is_woken = False
 
     def wakeup(self) -> None:
         """End the current wait, or the next one, with WakeupError. Any thread."""
-        self._is_woken = True
+        self.is_woken = True
         self._inbox.ring()
 
     def raise_if_woken(self) -> None:
         """Raise WakeupError, once for each wakeup that no call has reported yet."""
-        if self._is_woken:
-            self._is_woken = False
+        if self.is_woken:
+            self.is_woken = False
             raise WakeupError("wakeup() was called")
 
     def until(

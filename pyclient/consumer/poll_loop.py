@@ -121,7 +121,8 @@ class PollLoop:
         """Do what is due besides records."""
         core = self.core
         core.engine.check_usable("poll()")
-        core.wait.raise_if_woken()
+        if core.wait.is_woken:
+            core.wait.raise_if_woken()
         now_ms = self._clock.monotonic_ms()
         is_first = not core.poll_timer.is_running
         core.poll_timer.polled(now_ms)
@@ -130,8 +131,9 @@ class PollLoop:
         core.inbox.run()
         if core.subscription.start():
             core.engine.wake()
-        auto_commit_at_ms = core.auto_commit.poll(now_ms)
-        self._attention_at_ms = min(now_ms + self._attention_ms, auto_commit_at_ms)
+        self._attention_at_ms = now_ms + self._attention_ms
+        if core.auto_commit.is_enabled:
+            self._attention_at_ms = min(self._attention_at_ms, core.auto_commit.poll(now_ms))
 
     # --- waiting -----------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from pyclient.producer.batch_result import NO_OFFSET, NO_TIMESTAMP
 from pyclient.producer.delivery import FutureRecordMetadata
-from pyclient.serialization import Headers
 from pyclient.types import ProducerRecord, RecordMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -24,19 +23,9 @@ class ProducerInterceptors:
     def __init__(self, interceptors: Sequence[Any]) -> None:
         self._interceptors = interceptors
 
-    def send(
-        self,
-        send: Callable[..., FutureRecordMetadata],
-        topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-    ) -> FutureRecordMetadata:
-        """Have `send` send what the interceptors make of a record, and tell them the outcome."""
-        record = ProducerRecord(topic, value, key, headers, partition, timestamp_ms)
-        record = self._on_send(record)
+    def send(self, send: Callable[..., FutureRecordMetadata], *fields: Any) -> FutureRecordMetadata:
+        """Pass a record, given as the fields of `ProducerRecord`, through `on_send` to `send`."""
+        record = self._on_send(ProducerRecord(*fields))
         try:
             future = send(*record)
         except Exception as error:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from pyclient import _twin
 from pyclient.config import plugins
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
     from pyclient.config.definition import Config
     from pyclient.net.environment import Environment
-    from pyclient.serialization import Headers
 
 log = logging.getLogger(__name__)
 
 _client_ids = itertools.count(1)
 
 
-class KafkaProducer(_twin.FastSend):
+class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
     """Publishes records to a Kafka cluster. Any number of threads may share one.
 
     `send` hands a record over and returns a future at once; a thread of the producer's own sends
@@ -104,24 +103,10 @@ class KafkaProducer(_twin.FastSend):
             slow_send = partial(self._interceptors.send, intake.send)
         is_plain = intake.is_plain and self._interceptors is None
         slots = self._core.accumulator.slots if is_plain else None
-        one_by_one = _twin.FastSend()
+        one_by_one = _twin.FastSend[FutureRecordMetadata]()
         for sends in (self, one_by_one):
             sends.set_up_send(slots, self._core.engine.clock, slow_send, FutureRecordMetadata)
-        send = cast(Callable[..., FutureRecordMetadata], one_by_one.send)
-        return BulkIntake(intake, send, is_plain)
-
-    if TYPE_CHECKING:
-
-        def send(
-            self,
-            topic: str,
-            value: Any = None,
-            key: Any = None,
-            headers: Headers | None = None,
-            partition: int | None = None,
-            timestamp_ms: int | None = None,
-        ) -> FutureRecordMetadata:
-            """Inherited; this narrows the type that it returns."""
+        return BulkIntake(intake, one_by_one.send, is_plain)
 
     def send_many(
         self,

@@ -61,11 +61,11 @@ class RecordIntake:
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int | None,
     ) -> FutureRecordMetadata:
         """Publish a record; see `KafkaProducer.send`."""
         if not self._core.is_usable:
