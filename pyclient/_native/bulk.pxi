@@ -21,7 +21,7 @@ cdef object append_list(
     keys = keys if keys is None or type(keys) is list else list(keys)
     end = len(<list>values)
     index = start
-    # The lists are looked at afresh each time: reading a buffer may run code that changes them.
+    # The lists are read again each time: reading a buffer may run code that changes them.
     while index < end and index < len(<list>values):
         value = (<list>values)[index]
         keep_value = open_payload(value, &value_data, &value_size)

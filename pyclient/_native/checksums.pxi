@@ -8,7 +8,7 @@ cdef extern from "crc32c.h":
 
 crc32c_prepare()
 
-# Below this the GIL is cheaper to keep: a checksum of so many bytes takes some 3 us, and a thread
+# Below this the GIL is cheaper to keep: a checksum of this size takes some 3 us, and a thread
 # that lets the GIL go while another one computes gets it back 5 ms later.
 cdef Py_ssize_t UNLOCKED_BYTES = 65536
 

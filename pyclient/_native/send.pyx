@@ -66,7 +66,7 @@ cdef class TopicSlots:
     """The slots of a topic's partitions.
 
     Attributes:
-        partition_count: keys are spread over so many; there may be more slots.
+        partition_count: keys are spread over this many; there may be more slots.
         sticky: the slot for records without a key.
     """
 

@@ -24,6 +24,17 @@ def crc32c_of_parts(parts: Iterable[Buffer]) -> int:
 
 def murmur2(key: Buffer) -> int:
     """Java's murmur2 of a key: signed, as its partitioner computes it."""
+    h = _murmur2(key)
+    return h - 0x1_0000_0000 if h & 0x8000_0000 else h
+
+
+def partition_for_key(key: Buffer, partition_count: int) -> int:
+    """The partition of a key, over all partitions, those without a leader included."""
+    # Java drops the sign bit rather than taking the absolute value.
+    return (_murmur2(key) & 0x7FFF_FFFF) % partition_count
+
+
+def _murmur2(key: Buffer) -> int:
     size = len(key)
     m, mask = 0x5BD1E995, 0xFFFFFFFF
     h = 0x9747B28C ^ size
@@ -34,11 +45,4 @@ def murmur2(key: Buffer) -> int:
     if size != whole:
         h = (h ^ int.from_bytes(key[whole:], "little")) * m & mask
     h = (h ^ h >> 13) * m & mask
-    h ^= h >> 15
-    return h - 0x1_0000_0000 if h & 0x8000_0000 else h
-
-
-def partition_for_key(key: Buffer, partition_count: int) -> int:
-    """The partition of a key, over all partitions, those without a leader included."""
-    # Java drops the sign bit rather than taking the absolute value.
-    return (murmur2(key) & 0x7FFF_FFFF) % partition_count
+    return h ^ h >> 15

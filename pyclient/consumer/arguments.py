@@ -1,4 +1,4 @@
-"""Checks of what a program hands to a consumer: wrong types and values are said at once."""
+"""Checks the arguments of `KafkaConsumer`'s methods."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,14 +20,14 @@ def checked_topics(topics: Iterable[str]) -> list[str]:
 
 
 def check_partitions(partitions: Iterable[TopicPartition]) -> None:
-    """Partitions are tuples of their own kind."""
+    """Raise for partitions that are not `TopicPartition`."""
     for partition in partitions:
         if not isinstance(partition, TopicPartition):
             raise TypeError(f"partitions are given as TopicPartition, not {partition!r}")
 
 
 def check_committable(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-    """Offsets to commit come with metadata, be it empty."""
+    """Raise for offsets that are not `OffsetAndMetadata`."""
     check_partitions(offsets)
     for offset in offsets.values():
         if not isinstance(offset, OffsetAndMetadata):
@@ -35,17 +35,17 @@ def check_committable(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> No
 
 
 def checked_offset(offset: int) -> int:
-    """An offset to go to."""
+    """An offset to seek to; raises ValueError if it is none."""
     if not isinstance(offset, int) or offset < 0:
-        raise ValueError(f"an offset is an integer from 0 on, not {offset!r}")
+        raise ValueError(f"an offset must be a non-negative integer, not {offset!r}")
     return offset
 
 
 def checked_times(timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Times to look for."""
+    """Timestamps to look up; raises ValueError for negative ones."""
     times = {partition: int(time_ms) for partition, time_ms in timestamps.items()}
     if any(time_ms < 0 for time_ms in times.values()):
-        raise ValueError("a time is in milliseconds since 1970, and cannot be negative")
+        raise ValueError("a timestamp must not be negative: it is in milliseconds since 1970")
     return times
 
 

@@ -66,8 +66,7 @@ class KafkaConsumer:
 
         Args:
             topics: what to read; or use `subscribe` or `assign` later.
-            environment: an `Environment`: another world for the client to live in, for tests and
-                simulation.
+            environment: an `Environment`: clock, network and threads, for tests and simulation.
             configs: options, as in `group_id="kitchen"` or `**{"group.id": "kitchen"}`.
 
         Raises:
@@ -113,7 +112,7 @@ class KafkaConsumer:
             self._engine.check_usable("subscribe()")
             names = checked_topics(topics)
             if (pattern is None) == (not names):
-                raise ValueError("subscribe() takes topics or a pattern, one of the two")
+                raise ValueError("subscribe() takes either topics or a pattern")
             if listener is not None and not isinstance(listener, ConsumerRebalanceListener):
                 raise TypeError("the listener must be a ConsumerRebalanceListener")
             if pattern is None:
@@ -199,7 +198,7 @@ class KafkaConsumer:
 
         Args:
             timeout_ms: how long to wait.
-            max_bytes: stop after so many fetched bytes, always behind a whole fetched piece; by
+            max_bytes: stop after this many fetched bytes, at the end of a whole fetch; by
                 default `fetch_max_bytes`.
             headers: have a column of headers.
         """
@@ -460,7 +459,7 @@ class KafkaConsumer:
         return self
 
     def __exit__(self, exception_type: object, *exception: object) -> None:
-        # After an error nobody knows whether the last records were dealt with.
+        # After an error the last records may not have been processed.
         self.close(autocommit=exception_type is None)
 
     # --- checks ------------------------------------------------------------------------------

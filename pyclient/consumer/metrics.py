@@ -54,7 +54,7 @@ class ConsumerMetrics:
         self._program.totals["records"] += records
 
     def read(self, size: int) -> None:
-        """All records of a fetch of so many bytes are the program's."""
+        """All records of a fetch of `size` bytes were returned."""
         self._program.totals["bytes"] += size
 
     # --- the I/O thread ----------------------------------------------------------------------
@@ -64,7 +64,7 @@ class ConsumerMetrics:
         self._network.totals["fetches"] += 1
 
     def fetch_done(self, size: int, latency_ms: float, now_ms: float) -> None:
-        """A Fetch response of so many bytes is here."""
+        """A Fetch response with `size` bytes of records arrived."""
         self._network.roll(now_ms)
         self._network.totals["answers"] += 1
         self._network.totals["bytes"] += size

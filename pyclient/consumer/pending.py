@@ -23,14 +23,14 @@ class Pending(Generic[Value]):
     """
 
     def __init__(self, on_done: Callable[[], None]) -> None:
-        """`on_done` wakes who waits."""
+        """`on_done` wakes the caller's thread."""
         self._on_done = on_done
         self.value: Value | None = None
         self.exception: KafkaError | None = None
         self.is_done = False
 
     def complete(self, outcome: Value | KafkaError) -> None:
-        """The result is there. The I/O thread, or whoever finds that there will be none."""
+        """Set the result. The I/O thread, or the thread that finds that there will be none."""
         if isinstance(outcome, KafkaError):
             self.exception = outcome
         else:
@@ -39,11 +39,11 @@ class Pending(Generic[Value]):
         self._on_done()
 
     def succeeded(self) -> bool:
-        """Whether it ended well."""
+        """Whether it is done, without an error."""
         return self.is_done and self.exception is None
 
     def failed(self) -> bool:
-        """Whether it ended in an error."""
+        """Whether it is done, with an error."""
         return self.is_done and self.exception is not None
 
     def result(self) -> Value:

@@ -86,7 +86,7 @@ class SubscriptionState:
             return changed
 
     def unsubscribe(self) -> None:
-        """Read nothing any more."""
+        """Drop the subscription and the assignment."""
         with self._lock:
             self._type = SubscriptionType.NONE
             self._topics, self._pattern, self._listener = frozenset(), None, None
@@ -119,7 +119,7 @@ class SubscriptionState:
 
     @property
     def listener(self) -> ConsumerRebalanceListener | None:
-        """Who is told of rebalances."""
+        """The rebalance listener of the subscription, if any."""
         return self._listener
 
     def has_any(self) -> bool:
@@ -326,7 +326,7 @@ class SubscriptionState:
     def fetched(
         self, at: PartitionEpoch, fetch_offset: int, next_offset: int, offsets: PartitionOffsets
     ) -> bool:
-        """A broker answered: go on at `next_offset`. False if nobody waits for this answer."""
+        """Continue fetching at `next_offset`. False if the answer is stale."""
         with self._lock:
             state = self._in_epoch(at)
             if state is None or state.fetch_offset != fetch_offset:

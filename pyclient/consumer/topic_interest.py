@@ -83,7 +83,7 @@ class TopicInterest:
             return
         self._troubles[topic] = error
         if error is LeaderNotAvailableError:
-            log.debug("topic %r is being made", topic)
+            log.debug("topic %r is being created", topic)
         elif error.retriable:
             log.warning(
                 "topic %r cannot be read yet: %s Check the spelling, or create the topic.",

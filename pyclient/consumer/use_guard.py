@@ -1,4 +1,4 @@
-"""A consumer is for one thread at a time; this is what notices a second one."""
+"""Detects that two threads use a consumer at the same time."""
 
 import threading
 
@@ -8,8 +8,8 @@ from pyclient.errors import IllegalStateError
 class UseGuard:
     """Held by the thread that is inside a call, as often as it enters.
 
-    No lock, because nobody is to wait: `setdefault` is atomic, and who finds another thread's
-    number there raises.
+    No lock, because no thread waits: `setdefault` is atomic, and a thread that finds another
+    thread's id there raises.
     """
 
     __slots__ = ("_depth", "_holder")

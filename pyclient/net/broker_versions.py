@@ -1,7 +1,5 @@
 """What a broker speaks: learnt from its answer to the first request, used for all others."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -48,10 +46,10 @@ def read_api_versions(
         KafkaError: it is not an answer that a broker gives to this request.
     """
     if len(frame) < _HEAD.size:
-        raise ProtocolError(f"an answer of {len(frame)} bytes")
+        raise ProtocolError(f"a response of only {len(frame)} bytes")
     answered, error_code = _HEAD.unpack_from(frame)
     if answered != correlation_id:
-        raise CorrelationIdError(f"an answer to request {answered}, sent was {correlation_id}")
+        raise CorrelationIdError(f"a response to request {answered}, expected was {correlation_id}")
     if error_code == UnsupportedVersionError.code and version != LAST_RESORT:
         # Nothing past the code is to be trusted, not even its layout: some brokers fill it
         # in the version that was asked for, some in version 0, some wrongly.

@@ -5,8 +5,6 @@ Requests that are finished, well or not, are put on `finished`; their owner call
 Touched by the I/O thread only.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections import deque
@@ -36,7 +34,7 @@ from pyclient.timers import ExponentialBackoff
 from pyclient.types import BrokerMetadata
 from pyclient.version import __version__
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _CORRELATION_ID_MAX: Final = 2**31 - 1
 
@@ -52,14 +50,14 @@ class ConnectionSettings(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A request whose outcome is known and whose buffers are free, not yet told so."""
+    """A finished request whose callback has not run yet; its buffers are free."""
 
     on_done: OnDone
     outcome: Outcome
 
 
 class Connection:
-    """The connection to one node, made and lost many times over its life."""
+    """The connection to one node; it reconnects after it was lost."""
 
     def __init__(
         self,
@@ -91,7 +89,7 @@ class Connection:
         self._greeting_version = broker_versions.FIRST_TRIED
         self._versions = BrokerVersions({})
 
-    # Questions
+    # --- questions ---------------------------------------------------------------------------
 
     @property
     def where(self) -> str:
@@ -117,7 +115,7 @@ class Connection:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether requests depend on it."""
+        """Whether requests are queued or in flight."""
         return bool(self.queue or self.in_flight)
 
     def can_send(self, now_ms: float) -> bool:
@@ -137,7 +135,7 @@ class Connection:
         )
 
     def trouble(self, now_ms: float) -> KafkaError | None:
-        """Why it is not usable; None if it is, or if nobody has tried."""
+        """Why it is not usable; None if it is, or before the first attempt."""
         if self.state is ConnectionState.READY:
             return None
         if self.last_failure is not None or self.is_disconnected:
@@ -148,7 +146,7 @@ class Connection:
         elapsed_ms = now_ms - self.setup_began_ms
         return failures.not_set_up_in_time(self.state, self.where, elapsed_ms, self._settings.tls)
 
-    # Making the connection
+    # --- making the connection ---------------------------------------------------------------
 
     def connect(self, now_ms: float) -> None:
         """Begin an attempt: resolve the name, then try its addresses one after another."""
@@ -175,7 +173,7 @@ class Connection:
         self._become(ConnectionState.CONNECTING)
         self._address = self._addresses.popleft()
         self._begin_step(now_ms)
-        logger.debug("Connecting to broker %d at %s", self.broker.node_id, self.where)
+        log.debug("Connecting to broker %d at %s", self.broker.node_id, self.where)
         self.transport = self._poller.open(self._address, self)
 
     def _begin_step(self, now_ms: float) -> None:
@@ -218,9 +216,9 @@ class Connection:
         self._addresses.clear()
         if versions.throttle_time_ms > 0:
             self._mute(versions.throttle_time_ms, now_ms)
-        logger.info("Connected to broker %d at %s", self.broker.node_id, self.where)
+        log.info("Connected to broker %d at %s", self.broker.node_id, self.where)
 
-    # Requests and responses
+    # --- requests and responses --------------------------------------------------------------
 
     def transmit(self, entry: InFlightRequest, now_ms: float) -> None:
         """Send a request. The caller has asked `can_send`."""
@@ -245,7 +243,7 @@ class Connection:
             self.unanswered += 1
 
     def on_event(self, now_ms: float) -> None:
-        """The transport has news."""
+        """Handle what the transport reports: connected, written, frames, or an error."""
         transport = self.transport
         if transport is None:
             return
@@ -273,7 +271,7 @@ class Connection:
             awaited = "none" if entry is None else entry.correlation_id
             self.lose(
                 CorrelationIdError(
-                    f"{self.where}: a response to request {correlation_id}, awaited is {awaited}"
+                    f"{self.where}: a response to request {correlation_id}, expected was {awaited}"
                 ),
                 now_ms,
             )
@@ -295,7 +293,7 @@ class Connection:
 
     def _mute(self, throttle_time_ms: float, now_ms: float) -> None:
         """A quota is exceeded: send nothing for a while."""
-        logger.debug("%s throttles this client for %d ms", self.where, throttle_time_ms)
+        log.debug("%s throttles this client for %d ms", self.where, throttle_time_ms)
         self.muted_until_ms = max(self.muted_until_ms, now_ms + throttle_time_ms)
 
     def _oldest_with_response(self) -> InFlightRequest | None:
@@ -327,7 +325,7 @@ class Connection:
         self._correlation_id = (self._correlation_id + 1) & _CORRELATION_ID_MAX
         return self._correlation_id
 
-    # Losing the connection
+    # --- losing the connection ---------------------------------------------------------------
 
     def on_time(self, now_ms: float) -> None:
         """End what has taken too long: the set-up, requests in flight, requests that queue."""
@@ -337,7 +335,7 @@ class Connection:
             self._setup_failed(self._not_set_up_in_time(now_ms), now_ms)
         expired = self.in_flight.expired(now_ms)
         if expired:
-            # Answers come in order, so this one's would hold up all behind it: start afresh.
+            # Responses come in order, so those behind it would wait, too: reconnect.
             reason = f"{self.where}: no response to {expired[0]} in time"
             self.disconnect(now_ms)
             for entry in self._take_in_flight():
@@ -364,7 +362,7 @@ class Connection:
     def _setup_failed(self, failure: KafkaError, now_ms: float) -> None:
         """This address failed: try the host's next one, or give up until after the back-off."""
         # Of a host's addresses, the one that got farthest tells most: a certificate that is not
-        # trusted, rather than that nobody listens on ::1.
+        # trusted, rather than a refused connection to ::1.
         reached = self.state.value
         if self._farthest is not None and self._farthest[0] > reached:
             failure = self._farthest[1]
@@ -377,10 +375,10 @@ class Connection:
             return
         self.disconnect(now_ms)
         self.reconnect.failed()
-        self._fail_queue(failure)  # so that whoever queues can turn to another node
+        self._fail_queue(failure)  # so that their senders can try another node
 
     def lose(self, error: KafkaError, now_ms: float) -> None:
-        """The connection is of no use any more. Requests that have not left stay queued."""
+        """Drop a broken connection. Requests that were not sent stay queued."""
         self._note_failure(error)
         self.disconnect(now_ms)
         for entry in self._take_in_flight():
@@ -419,10 +417,10 @@ class Connection:
 
     def _note_failure(self, error: KafkaError) -> None:
         # A broker that stays away is reported once, not at every attempt; and one that closes
-        # a connection which nobody uses does nothing unusual.
+        # an unused connection does nothing unusual.
         expected = self.last_failure == error or (self.is_ready and not self.is_in_use)
         level = logging.DEBUG if expected else logging.WARNING
-        logger.log(level, "%s", error)  # which names the address
+        log.log(level, "%s", error)  # which names the address
         self.last_failure = error
 
     def _become(self, state: ConnectionState) -> None:

@@ -1,7 +1,5 @@
 """The states of a connection, and which may follow which: the whole machine is this table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final

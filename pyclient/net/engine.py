@@ -37,7 +37,7 @@ from pyclient.timers import Deadline, ExponentialBackoff
 if TYPE_CHECKING:
     from pyclient.net.tls import TlsSettings
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -122,10 +122,10 @@ class Engine:
             tls=config["security.protocol"] == SSL,
         )
 
-    # Life
+    # --- life --------------------------------------------------------------------------------
 
     def add_manager(self, manager: RequestManager) -> None:
-        """Drive a core. Before `start`."""
+        """Poll a manager on every turn. Before `start`."""
         self._io_thread.add_manager(manager)
 
     def start(self) -> None:
@@ -172,9 +172,9 @@ class Engine:
         if self._io_thread.ended.wait(deadline.remaining_ms()):
             self._join()
         else:
-            logger.warning(
-                "Client %s: the I/O thread did not end within %.0f ms; it will once the callback"
-                " that it runs returns",
+            log.warning(
+                "Client %s: the I/O thread did not end within %.0f ms; it ends when its"
+                " current callback returns",
                 self._client_id,
                 timeout_ms,
             )
@@ -215,7 +215,7 @@ class Engine:
                 f"{call}: the client's I/O thread has failed: {self._io_thread.failure!r}"
             ) from self._io_thread.failure
 
-    # Work for the I/O thread
+    # --- work for the I/O thread -------------------------------------------------------------
 
     def check_may_wait(self, call: str) -> None:
         """Raise where `call` would wait for ever: in a callback, on the I/O thread.
@@ -272,7 +272,7 @@ class _Exchange:
 
     def __call__(self) -> None:
         if self._is_given_up:
-            return  # by a caller who was told so: it must not happen long afterwards
+            return  # its caller has timed out: it must not run long afterwards
         self._engine.network.send(self._unsent, self._engine.clock.monotonic_ms())
 
     def fail(self, error: KafkaError) -> None:

@@ -1,10 +1,8 @@
-"""What an engine stands on: time, chance, the network, waiting, and a thread to run on.
+"""What an engine runs on: clock, entropy, network, waiting, and a thread.
 
 The real ones are here. A simulation or a scripted test brings its own, and nothing above can
 tell the difference.
 """
-
-from __future__ import annotations
 
 import threading
 from collections.abc import Callable
@@ -40,7 +38,7 @@ class Environment(Protocol):
         """Have a loop run from now on; the function returned waits for it to be gone."""
 
     def run_beside(self, function: Callable[[], None], name: str) -> None:
-        """Have something done that may wait, while whoever asks goes on."""
+        """Run a function that may block on another thread."""
 
 
 class SystemEnvironment:
@@ -62,7 +60,7 @@ class SystemEnvironment:
         """Have a loop run on a thread of its own.
 
         A daemon, because the interpreter joins all others before `atexit` handlers run: a
-        client that nobody closed would keep the program from ending.
+        client that was not closed would keep the program from ending.
         """
         thread = threading.Thread(target=io_thread.run, name=name, daemon=True)
         thread.start()

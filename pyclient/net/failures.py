@@ -1,7 +1,5 @@
 """Why a connection failed, in words: the address, the cause, and what to do about it."""
 
-from __future__ import annotations
-
 import errno
 import socket
 from typing import Final
@@ -48,7 +46,7 @@ def not_set_up_in_time(
     """A connection could not be made: nothing happened in this state for too long."""
     after = f"after {elapsed_ms:.0f} ms"
     if state is ConnectionState.RESOLVING:
-        text = f"the host name is not resolved {after}: is the name server reachable?"
+        text = f"the host name was not resolved {after}: is the name server reachable?"
     elif state is ConnectionState.CONNECTING:
         text = f"no connection {after}: is the host up, and does a firewall block the port?"
     elif state is ConnectionState.SECURING:
@@ -84,7 +82,8 @@ def _not_secured(where: str, error: Exception) -> KafkaConnectionError:
     if isinstance(error, SslAuthenticationError):
         return SslAuthenticationError(f"{where}: {error}")
     return KafkaConnectionError(
-        f"{where}: connected, but the other side hung up in the TLS handshake: {_MAYBE_NOT_TLS}"
+        f"{where}: connected, but the other side disconnected during the TLS handshake:"
+        f" {_MAYBE_NOT_TLS}"
     )
 
 
@@ -95,7 +94,7 @@ def _hung_up_on_greeting(where: str, error: Exception, tls: bool) -> KafkaConnec
     if isinstance(error, InvalidReceiveError):
         return KafkaConnectionError(f"{where}: {error}; check the port in bootstrap_servers")
     return KafkaConnectionError(
-        f"{where}: connected, but the other side hung up at the first request (ApiVersions): "
+        f"{where}: connected, but the other side disconnected at the first request (ApiVersions): "
         f"{_MAYBE_ANOTHER_LISTENER[tls]} Brokers before 0.10 cannot be used either"
     )
 

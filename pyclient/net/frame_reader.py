@@ -5,8 +5,6 @@ does not fit gets a buffer of its own, and its remaining bytes are received stra
 Either way a frame owns its bytes: views of it stay valid for as long as anyone holds them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyclient.errors import InvalidReceiveError

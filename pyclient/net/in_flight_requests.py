@@ -3,8 +3,6 @@
 Touched by the I/O thread only.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterator

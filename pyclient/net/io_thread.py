@@ -1,10 +1,8 @@
-"""The one loop: run commands, poll the managers, do the network, call back, repeat.
+"""The loop of a client: run commands, poll the managers, do the network, call back, repeat.
 
 All of a client's cores run here, on one daemon thread, or one turn at a time when a simulation
 or a test calls `run_once` itself. Other threads only queue commands and wake it.
 """
-
-from __future__ import annotations
 
 import logging
 import math
@@ -19,13 +17,13 @@ from pyclient.net.poller import Poller
 from pyclient.net.request_manager import RequestManager
 from pyclient.net.waiting import Waiter, Waiting, check_may_wait
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
 
 class Command(Protocol):
-    """Something for the loop to do, for someone who has to know if it never will."""
+    """A call for the loop that is told if the loop ends before it runs."""
 
     def __call__(self) -> None:
         """Do it. On the I/O thread."""
@@ -83,7 +81,7 @@ class IoThread:
         """Drive a manager. Before the loop starts."""
         self._managers.append(manager)
 
-    # From any thread
+    # --- from any thread ---------------------------------------------------------------------
 
     def wake(self) -> None:
         """Have the managers polled soon. Costs next to nothing while the loop is awake."""
@@ -121,7 +119,7 @@ class IoThread:
         self._closing = True
         self._poller.wake()
 
-    # On the I/O thread
+    # --- on the I/O thread -------------------------------------------------------------------
 
     def run(self) -> None:
         """Turn until `stop`, then fail what is left and let go of everything."""
@@ -130,7 +128,7 @@ class IoThread:
             while not self._closing:
                 self.run_once()
         except BaseException as error:
-            logger.exception("The I/O thread has failed; this client cannot be used any more")
+            log.exception("The I/O thread has failed; the client is unusable")
             self.failure = error
         self.finish()
 
@@ -159,7 +157,7 @@ class IoThread:
         try:
             command()
         except Exception:
-            logger.exception("A command failed on the I/O thread")
+            log.exception("A command failed on the I/O thread")
 
     def finish(self) -> None:
         """The loop is over: fail every request, manager and caller that still waits."""
@@ -172,7 +170,7 @@ class IoThread:
             try:
                 manager.close(error)
             except Exception:
-                logger.exception("A manager could not be closed")
+                log.exception("A manager could not be closed")
         self._poller.close()
         self._is_over = True
         self._fail_commands()

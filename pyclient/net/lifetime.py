@@ -3,8 +3,6 @@
 Clients are held weakly: this keeps none alive.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import weakref
@@ -12,7 +10,7 @@ from typing import Protocol
 
 
 class Mortal(Protocol):
-    """Something that does not survive a fork, and has to end before the process does."""
+    """A client that a fork breaks, and that ends before the process does."""
 
     def after_fork_in_child(self) -> None:
         """This is the child: the threads are gone, the sockets are the parent's. Only mark it."""
@@ -30,7 +28,7 @@ def watch(client: Mortal) -> None:
 
 
 def unwatch(client: Mortal) -> None:
-    """It is closed: there is nothing to tell any more."""
+    """Stop telling a closed client."""
     _open.discard(client)
 
 

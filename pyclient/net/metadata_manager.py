@@ -1,7 +1,7 @@
-"""Keeps the client's picture of the cluster fresh: by age, on request, for new topics.
+"""Keeps the cluster metadata up to date: by age, on request, and for new topics.
 
-The I/O thread owns it. Other threads read `snapshot`, call the methods that say so (they only
-queue a command), and wait here for what they need to know.
+The I/O thread owns it. Other threads read `snapshot`, call the methods under "from any thread"
+(they only queue a command), and wait here for metadata.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pyclient.types import BrokerMetadata, TopicPartition
 if TYPE_CHECKING:
     from pyclient.net.io_thread import IoThread
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class MetadataManager:
@@ -45,8 +45,8 @@ class MetadataManager:
     Attributes:
         snapshot: what is known now. Any thread may read it.
         failure: why the last request for more failed, if it did. Any thread may read it.
-        last_used_ms: tells when a topic was last used by others than those who ask for it; infinity
-            while it is in use.
+        last_used_ms: returns when a topic was last used, apart from requests for its metadata;
+            infinity while it is in use.
     """
 
     def __init__(
@@ -89,15 +89,15 @@ class MetadataManager:
         self._failing_since_ms = math.inf
 
     def on_disconnect(self) -> None:
-        """A connection broke, or could not be made: things may have moved. I/O thread."""
+        """A connection failed: leaders may have moved. I/O thread."""
         self.request_update()
         if self._network.is_refused_everywhere():
             self._wake_waiters()
 
-    # From any thread
+    # --- from any thread ---------------------------------------------------------------------
 
     def request_update(self) -> None:
-        """Ask for a new snapshot, soon. Asking often costs nothing: requests are paced."""
+        """Request an update soon. Repeated calls cost nothing: requests have a back-off."""
         self._wanted = True
         self._io_thread.wake()
 
@@ -161,7 +161,7 @@ class MetadataManager:
             if self._closed is not None:
                 raise self._closed
             if not seen.version and self._network.is_refused_everywhere():
-                return None  # no broker was ever there: waiting is of no use
+                return None  # no broker ever answered: waiting does not help
             if not waiter.wait(deadline.remaining_ms()):
                 return None
 
@@ -181,7 +181,7 @@ class MetadataManager:
         troubles = self._network.troubles(self._clock.monotonic_ms())
         return "; ".join(troubles) or str(self.failure or "no broker has answered yet")
 
-    # On the I/O thread
+    # --- on the I/O thread -------------------------------------------------------------------
 
     def keep_topic(self, topic: str) -> None:
         """Go on describing a topic, if it was forgotten; else it is asked for at its pace."""
@@ -248,7 +248,7 @@ class MetadataManager:
             error = self._take_in(outcome, partial, now_ms)
         self.failure = error
         if error is not None:
-            logger.warning("Metadata could not be updated: %s", error)
+            log.warning("Updating the metadata failed: %s", error)
             self._wanted = self._wanted or not partial
             self._failing_since_ms = min(self._failing_since_ms, now_ms)
             self._try_again(now_ms)
@@ -309,7 +309,7 @@ class MetadataManager:
         if topic not in self.snapshot.topics:
             self._new_topics[topic] = None
             if self._failing_since_ms == math.inf:
-                self._not_before_ms = -math.inf  # the pace is for repeats, this is something new
+                self._not_before_ms = -math.inf  # no back-off for a new topic
 
     def _set_topics(self, names: dict[str, float] | None) -> None:
         if names is None:
@@ -334,7 +334,7 @@ class MetadataManager:
             self._publish(self.snapshot.without_topics([topic]))
 
     def _forget_idle(self, now_ms: float) -> None:
-        """Drop topics that nobody has used for long: else asking for one would never end."""
+        """Drop topics that were unused for `metadata.max.idle.ms`."""
         since_ms = now_ms - self._max_idle_ms
         idle = [
             topic
@@ -342,7 +342,7 @@ class MetadataManager:
             if asked_ms <= since_ms and self.last_used_ms(topic) <= since_ms
         ]
         for topic in idle:
-            logger.debug("Topic %s is forgotten: unused for metadata.max.idle.ms", topic)
+            log.debug("Dropping topic %s: unused for metadata.max.idle.ms", topic)
             self._forget_topic(topic)
 
 

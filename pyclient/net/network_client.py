@@ -1,10 +1,8 @@
-"""All connections of a client: which nodes there are, which one takes a request, what is due.
+"""All connections of a client: the known nodes, which of them can take a request, and timeouts.
 
 Sans-IO like everything it owns: the time is handed in, sockets are behind the poller. The I/O
 thread alone touches it. Callbacks run last, when every connection's state is settled.
 """
-
-from __future__ import annotations
 
 import logging
 import math
@@ -25,7 +23,7 @@ from pyclient.net.poller import Poller, Transport
 from pyclient.net.request_manager import UnsentRequest, coordinator_connection
 from pyclient.types import BrokerMetadata
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 # When any node will do, a connection that takes longer than this is not waited for: another
 # node is tried beside it. So one dead host among the bootstrap servers costs a second, not ten.
@@ -73,7 +71,7 @@ class NetworkClient:
         self.next_deadline_ms = math.inf
         self.on_disconnect: Callable[[], None] = lambda: None
 
-    # Nodes
+    # --- nodes -------------------------------------------------------------------------------
 
     def set_brokers(self, brokers: Iterable[BrokerMetadata], now_ms: float) -> None:
         """Take over what the metadata says. Connections to nodes that left end when unused."""
@@ -93,20 +91,20 @@ class NetworkClient:
             connection.broker = broker
 
     def rebootstrap(self) -> None:
-        """Ask nobody but the bootstrap servers, until the next metadata response."""
+        """Use only the bootstrap servers until the next metadata response."""
         if self._rebootstraps:
-            logger.warning("Starting again from the bootstrap servers")
+            log.warning("Starting again from the bootstrap servers")
             self._candidates = list(self._bootstrap)
 
     def _add_bootstrap_servers(self) -> bool:
         """Ask the bootstrap servers too, beside the brokers, of which none can be reached.
 
-        Those stay, because they may well be back before a bootstrap server that has not been
-        there for years. Tells whether there were any to add.
+        The brokers stay, because they may be back before an outdated bootstrap server. Returns
+        whether there were any to add.
         """
         if not self._rebootstraps or any(node in self._bootstrap for node in self._candidates):
             return False
-        logger.warning("No known broker can be reached: asking the bootstrap servers again")
+        log.warning("No known broker can be reached: asking the bootstrap servers again")
         self._candidates += list(self._bootstrap)
         return True
 
@@ -129,7 +127,7 @@ class NetworkClient:
             self._connections[node] = connection
         return connection
 
-    # Questions
+    # --- questions ---------------------------------------------------------------------------
 
     def is_ready(self, node: int, now_ms: float) -> bool:
         """Whether a node can take a request now. Does not connect: see `ready`."""
@@ -175,7 +173,7 @@ class NetworkClient:
             for one in connections
         )
 
-    # Requests
+    # --- requests ----------------------------------------------------------------------------
 
     def ready(self, node: int, now_ms: float) -> bool:
         """Connect to a node if need be; returns whether it can take a request now."""
@@ -210,7 +208,10 @@ class NetworkClient:
         """Give up the connection to a node; what is in flight on it fails."""
         connection = self._connections.get(node)
         if connection is not None and not connection.is_disconnected:
-            connection.lose(KafkaConnectionError(f"{connection.where}: given up"), now_ms)
+            connection.lose(
+                KafkaConnectionError(f"{connection.where}: the client closed the connection"),
+                now_ms,
+            )
             self._due_at(now_ms)
 
     def close(self, error: KafkaError, now_ms: float) -> None:
@@ -221,7 +222,7 @@ class NetworkClient:
             self._finish(self._unassigned.popleft().unsent, error)
         self._call_back(now_ms)
 
-    # Turns of the loop
+    # --- turns of the loop -------------------------------------------------------------------
 
     def on_events(self, news: Sequence[Transport], now_ms: float) -> None:
         """Take in what the poller brought, do what is due, and call back."""
@@ -245,7 +246,7 @@ class NetworkClient:
             try:
                 on_done(outcome, now_ms)
             except Exception:
-                logger.exception("A callback failed; the request it was for is done all the same")
+                log.exception("The callback of a finished request raised an exception")
 
     def _on_time(self, now_ms: float) -> None:
         self.next_deadline_ms = math.inf
@@ -254,7 +255,7 @@ class NetworkClient:
             idle_at_ms = connection.last_used_ms + self._connections_max_idle_ms
             if connection.is_ready and not connection.is_in_use:
                 if idle_at_ms <= now_ms:
-                    logger.debug("Closing the idle connection to %s", connection.where)
+                    log.debug("Closing the idle connection to %s", connection.where)
                     connection.disconnect(now_ms)
                 else:
                     self._due_at(idle_at_ms)
@@ -299,7 +300,7 @@ class NetworkClient:
     def _transmit(self, connection: Connection, entry: InFlightRequest, now_ms: float) -> None:
         connection.transmit(entry, now_ms)
         if self._finished or connection.unanswered:
-            # It could not be encoded, or is done once written: to be told on this very turn.
+            # It could not be encoded, or expects no response: call back in this turn.
             self._due_at(now_ms)
 
     def _assign(self, now_ms: float) -> None:

@@ -4,8 +4,6 @@ Client and broker share it. OpenSSL says little about what is wrong with a file,
 which: so files are looked at here first, and every error names the option and the path.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import ssl
@@ -39,7 +37,7 @@ class Pem(NamedTuple):
         return f"{self.option} ({self.path})" if self.path is not None else self.option
 
     def error(self, reason: str) -> KafkaConfigurationError:
-        """Something is wrong with it."""
+        """The error about this option, with its path."""
         return KafkaConfigurationError(f"{self}: {reason}", key=self.option, value=self.path)
 
     def read(self, label: str, what: str) -> str:
@@ -50,10 +48,10 @@ class Pem(NamedTuple):
         """
         blocks = list(_BLOCK.finditer(self._content()))
         if not blocks:
-            raise self.error("there is nothing in PEM format in it (-----BEGIN ...)")
+            raise self.error("it contains no PEM data (-----BEGIN ...)")
         found = [_laid_out(block) for block in blocks if block["label"].endswith(label)]
         if not found:
-            raise self.error(f"there is no {what} in it")
+            raise self.error(f"it contains no {what}")
         return "".join(found)
 
     def _content(self) -> str:

@@ -187,7 +187,7 @@ class SelectorPoller:
         self._selector.modify(transport.socket, events, transport)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all sockets."""
         self._selector.close()
         self._wake_receiver.close()
         self._wake_sender.close()

@@ -7,8 +7,6 @@ waits, reads a clock or touches a socket. Everything here runs on the I/O thread
 Times are monotonic milliseconds, as `Clock.monotonic_ms` counts them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias

@@ -4,8 +4,6 @@ The system's look-up blocks, for many seconds when a name server is gone. So a n
 on a short-lived daemon thread, and only a numeric address at once.
 """
 
-from __future__ import annotations
-
 import errno
 import socket
 import threading

@@ -5,8 +5,6 @@ differs per API, they answer at once, leave the connection unread for that time,
 client to send nothing meanwhile. Waiting after an older response would be waiting twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,9 +1,7 @@
 """A client's TLS: the `ssl.` options made into a context, once, when the client is made.
 
-Imported only where `security.protocol` is SSL, so that nobody else loads `ssl`.
+Imported only where `security.protocol` is SSL, so that other clients do not load `ssl`.
 """
-
-from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
@@ -98,7 +96,7 @@ def _one_of(config: Mapping[str, Any], path: str, text: str) -> Pem | None:
     """The source that is given, of an option that names a file and one that holds the text."""
     if config[path] is not None and config[text] is not None:
         raise KafkaConfigurationError(
-            f"{_spelt(path)} and {text} are the same: give one of them", key=path
+            f"{_spelt(path)} and {text} mean the same: set only one of them", key=path
         )
     if config[path] is not None:
         return Pem(_spelt(path), config[path])

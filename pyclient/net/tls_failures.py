@@ -3,8 +3,6 @@
 Imported only where TLS is used.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Mapping
 from typing import Final

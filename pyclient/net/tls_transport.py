@@ -50,11 +50,11 @@ class TlsTransport(TcpTransport):
         self._chunk = _NOTHING
         if self._is_open and self.secured and self.error is None:
             assert isinstance(self.socket, ssl.SSLSocket)
-            with suppress(OSError, ValueError):  # it is sent; nobody waits for the answer
+            with suppress(OSError, ValueError):  # sent without waiting for the answer
                 self.socket.unwrap()
         super().close()
 
-    # What follows is the poller's.
+    # --- what follows is the poller's --------------------------------------------------------
 
     def finish_connecting(self) -> None:
         """The socket is connected, or has failed; if it is, the handshake begins."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # The most buffers that one call of the system takes.
 _PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024) if hasattr(os, "sysconf") else 1024
-# Where there is no `sendmsg`, parts are joined up to so many bytes: a packet each would be worse.
+# Without `sendmsg`, parts are joined up to this many bytes: a packet each would be worse.
 _JOINED_BYTES_MAX: Final = 1 << 16
-# A connection that has a lot to say leaves room for the others after so many reads.
+# After this many reads a busy connection lets the others have their turn.
 READS_PER_TURN_MAX: Final = 16
 _IN_PROGRESS: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
@@ -43,7 +43,7 @@ class SocketOptions(NamedTuple):
     tls: TlsSettings | None = None
 
     def apply(self, sock: socket.socket) -> None:
-        """Set a new socket up."""
+        """Set the options of a new socket."""
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -118,7 +118,7 @@ class TcpTransport:
             self._poller.forget(self)
             self.socket.close()
 
-    # What follows is the poller's.
+    # --- what follows is the poller's --------------------------------------------------------
 
     def finish_connecting(self) -> None:
         """The socket became writable for the first time: it is connected, or has failed."""
@@ -150,7 +150,7 @@ class TcpTransport:
         return True
 
     def receive(self, scratch: memoryview) -> None:
-        """Read what has arrived."""
+        """Read what has arrived, in at most `READS_PER_TURN_MAX` reads."""
         reader = self._reader
         try:
             for _ in range(READS_PER_TURN_MAX):

@@ -18,7 +18,7 @@ from pyclient.errors import IllegalStateError, KafkaError
 
 
 class Waiter(Protocol):
-    """Something to wait for, once."""
+    """A latch: threads wait until any thread wakes it."""
 
     def wake(self) -> None:
         """End every wait, present and future. Costs little; more than once does no harm."""
@@ -28,10 +28,10 @@ class Waiter(Protocol):
 
 
 class Waiting(Protocol):
-    """Where waiters come from."""
+    """Makes waiters, and knows the I/O thread."""
 
     def waiter(self) -> Waiter:
-        """Create a waiter for one wait of a caller."""
+        """A new latch, not woken yet."""
 
     def claim_io_thread(self) -> None:
         """Note that the calling thread is the I/O thread."""
@@ -85,7 +85,7 @@ class _LockWaiter:
         seconds = min(max(timeout_ms, 0.0) / 1000, threading.TIMEOUT_MAX)
         if not self._lock.acquire(timeout=seconds):
             return False
-        self._release()  # for the next one who waits
+        self._release()  # for the next waiter
         return True
 
     def _release(self) -> None:
@@ -98,7 +98,7 @@ class ThreadWaiting:
     """Waiters for ordinary threads.
 
     Attributes:
-        abandoned: what every wait raises, once nobody is left to wake it.
+        abandoned: the error of every wait, once no thread is left to wake it.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class ThreadWaiting:
         self.abandoned: KafkaError | None = None
 
     def waiter(self) -> Waiter:
-        """Create a waiter for one wait of a caller."""
+        """A new latch, not woken yet."""
         return _LockWaiter(self)
 
     def claim_io_thread(self) -> None:

@@ -2,7 +2,7 @@
 
 The I/O thread finishes results, any thread waits for them and adds callbacks. No lock: each step
 that matters is one atomic operation (a deque's append or popleft, an attribute's assignment),
-and whoever adds something looks afterwards whether it came too late.
+and a thread that adds a waiter or callback checks afterwards whether it was too late.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _LoopWaiter:
         self.event = asyncio.Event()
 
     def wake(self) -> None:
-        with contextlib.suppress(RuntimeError):  # a closed loop, in which nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing waits in it
             self._loop.call_soon_threadsafe(self.event.set)
 
 
@@ -138,7 +138,7 @@ class BatchResult:
         # The assignment that the others look at, so it comes last.
         self._children = [BatchResult(self.topic_partition, self.engine) for _ in counts]
         self._hand_over()
-        self._wake_all()  # whoever waits here goes on to wait for the child
+        self._wake_all()  # waiters continue with the children
         return self._children
 
     def locate(self, index: int) -> tuple[BatchResult, int]:

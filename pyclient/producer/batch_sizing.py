@@ -6,8 +6,6 @@ long as its partition has to wait for its broker: so one request carries more, a
 change. `batch.max.size` bounds it. The accumulator calls in, under its lock.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, TypeAlias
 
 from pyclient import _twin
@@ -70,16 +68,16 @@ class BatchSizing:
     def grow(self, batch: ProducerBatch, record: Record, now_ms: float) -> bool:
         """Give a batch whose buffers are full more for this record, if it may have them.
 
-        Only memory that nobody waits for is taken, and no batch is filled up that has little time
-        left to be delivered.
+        Takes memory only if no caller waits for it, and does not grow a batch that has used up
+        half of its delivery time.
         """
         if (
             now_ms - batch.created_ms > self._limits.delivery_timeout_ms / 2
             or _twin.batch_size_of(*record[1:]) > self._pool.pooled_size
         ):
             return False
-        # Several at a time where it goes on growing, for each time costs as much as a hundred
-        # records; what is left of them goes back when the batch is drained.
+        # Several at a time, because each time costs as much as a hundred records; unused ones go
+        # back when the batch is drained.
         wanted = min(2 * batch.buffer_count, _BUFFERS_AT_ONCE, self._buffers_until_limit(batch))
         lent = self._pool.lend(batch, wanted) if wanted > 0 else 0
         if lent:

@@ -5,8 +5,6 @@ size counts against the total and is not kept. Callers' threads allocate and may
 thread releases. One lock guards everything here; waiters are woken after it is let go.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
@@ -71,23 +69,23 @@ class BufferPool:
         self._on_exhausted = on_exhausted
         self._lock = new_lock()
         self._free: list[bytearray] = []
-        # Bytes that nobody holds, the free list's not among them. Below zero while a split
-        # holds more than there is (see `allocate_beyond`).
+        # Free bytes outside the free list. Negative while a split holds more than there is (see
+        # `allocate_beyond`).
         self._unpooled = total
         self._returning: list[Buffer] = []  # on their way back
         self._queue: deque[_Claim] = deque()
         self._closed = False
-        self.exhausted_count = 0  # callers that waited in vain
+        self.exhausted_count = 0  # callers whose wait timed out
         self.waited_ms = 0.0  # by all callers together
 
     @property
     def available(self) -> int:
-        """Bytes that nobody holds; a look without the lock."""
+        """Free bytes; read without the lock."""
         return self._available()
 
     @property
     def waiting_count(self) -> int:
-        """How many callers wait for memory; a look without the lock."""
+        """How many callers wait for memory; read without the lock."""
         return len(self._queue)
 
     def allocate(self, size: int, timeout_ms: float) -> bytearray:
@@ -117,7 +115,7 @@ class BufferPool:
             raise
 
     def try_allocate(self, size: int) -> bytearray | None:
-        """A buffer of `size` bytes if there is one and nobody waits, else None.
+        """A buffer of `size` bytes if there is one and no caller waits, else None.
 
         Raises:
             IllegalStateError: the pool is closed; or as above.
@@ -136,7 +134,7 @@ class BufferPool:
             raise
 
     def lend(self, holder: Holder, count: int) -> int:
-        """Fill up a holder's spare buffers to so many pooled ones; how many it has then.
+        """Fill up a holder's spare buffers to `count` pooled ones; returns how many it has then.
 
         Fewer if there is no more memory, or somebody waits for it.
 
@@ -223,7 +221,7 @@ class BufferPool:
         self._unpooled += self.pooled_size
 
     def close(self) -> None:
-        """Give out no more; whoever waits gets an error. Releasing goes on."""
+        """Allocate no more; waiting callers get an error. Buffers can still be released."""
         check_not_reentered(self._lock)
         with self._lock:
             self._closed = True
@@ -241,7 +239,7 @@ class BufferPool:
     def _set_aside(self, claim: _Claim) -> None:
         """Give a claim the memory that is there for it. Under the lock.
 
-        Where no buffer is free, its bytes: whoever has the claim creates one, outside the lock.
+        Where no buffer is free, reserves its bytes: the caller creates the buffer outside the lock.
         No call between taking and noting, or an interrupt might come in between.
         """
         if claim.size == self.pooled_size and self._free:

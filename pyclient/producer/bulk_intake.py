@@ -290,7 +290,7 @@ def _columns(data: Any) -> tuple[pyarrow.Array, pyarrow.Array | None]:
 
     Raises:
         TypeError: it is none of these, or a column is not of bytes or text.
-        ValueError: a column is missing, or there is one that nobody knows.
+        ValueError: a column is missing, or its name is unknown.
     """
     import pyarrow
 

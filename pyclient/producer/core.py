@@ -1,7 +1,6 @@
-"""The producer without its face: pool, accumulator and sender on an engine, and their life.
+"""Wires the producer's parts, and owns their lifecycle: start, flush, close.
 
-`KafkaProducer` is one face; it serializes, partitions and appends. Here the parts are put
-together from the configuration, flushed and closed. Any thread may call in.
+`KafkaProducer` and `RecordIntake` serialize, partition and append. Any thread may call.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 _CALLBACKS_MS: Final = 10_000
 """How much longer than any delivery can take an unbounded flush waits for callbacks."""
 _EXIT_MS: Final = 10_000
-"""How long the end of the interpreter waits for records that nobody flushed."""
+"""How long the interpreter's exit waits for records that were not flushed."""
 _END_MS: Final = 1_000
 """How long the I/O thread may take to end, once it is told to."""
 
@@ -135,7 +134,7 @@ class ProducerCore:
     def start(self) -> None:
         """Start the I/O thread."""
         self.engine.start()
-        # We stand for the engine from here on: at exit, records come first.
+        # At exit the producer closes the engine: it sends its records first.
         lifetime.unwatch(self.engine)
         lifetime.watch(self)
 
@@ -166,7 +165,7 @@ class ProducerCore:
                 seconds = f"{deadline.timeout_ms / 1000:.1f} s"
                 if result.is_done:
                     raise KafkaTimeoutError(
-                        f"callbacks of records that have their outcome still run after {seconds}"
+                        f"callbacks of finished records were still running after {seconds}"
                     )
                 raise KafkaTimeoutError(
                     f"{self.accumulator.incomplete_count} batches are not acknowledged after"
@@ -194,7 +193,7 @@ class ProducerCore:
         self.engine.wake()
         if not all(result.wait_finished(deadline) for result in results):
             log.warning(
-                "%s: closed with %d batches not acknowledged after %.1f s, which fail: %s",
+                "%s: closing with %d unacknowledged batches after %.1f s; their records fail: %s",
                 self.client_id,
                 self.accumulator.incomplete_count,
                 deadline.timeout_ms / 1000,
@@ -205,25 +204,25 @@ class ProducerCore:
         lifetime.unwatch(self)
 
     def close_in_background(self) -> None:
-        """Nobody holds the producer any more: send what it has, and end, without a wait."""
+        """The producer was garbage collected: send its records and end, on a thread of its own."""
         self.engine.run_beside(partial(self.close, None), f"{self.client_id}-close")
 
     def close_at_exit(self) -> None:
-        """The interpreter is about to end, and nobody has closed the producer."""
+        """Close a producer that is still open when the interpreter exits."""
         self.close(_EXIT_MS / 1000)
 
     def after_fork_in_child(self) -> None:
-        """This process is a forked child, without the I/O thread."""
+        """Mark the producer as unusable: this process is a forked child, without the I/O thread."""
         self._is_forked = True
         self.engine.after_fork_in_child()
 
     def why_waiting(self) -> str:
-        """What keeps records from being acknowledged, in words."""
+        """Describe what keeps records from being acknowledged."""
         troubles = self.engine.network.troubles(self.engine.clock.monotonic_ms())
         return "; ".join(troubles) or "the brokers are reachable, but slower than the records come"
 
     def _deadline(self, timeout: float | None) -> Deadline:
-        """Without a timeout, as long as a delivery can take: nothing waits for ever."""
+        """Without a timeout, as long as a delivery can take: every wait is bounded."""
         if timeout is None:
             return Deadline(self.engine.clock, self._delivery_timeout_ms + _CALLBACKS_MS)
         return Deadline(self.engine.clock, timeout * 1000)

@@ -33,7 +33,7 @@ class FutureRecordMetadata(_twin.RecordFuture):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where the record goes."""
+        """The partition of the record; -1 if it was never assigned."""
         return self.batch_result.topic_partition
 
     @property
@@ -47,7 +47,7 @@ class FutureRecordMetadata(_twin.RecordFuture):
         error = self._error
         if error is None:
             return None
-        # A copy for whoever raises it: an error refers to the frames that it passes, and one of
+        # A copy per raise: an error refers to the frames that it passes, and one of
         # those has this future, which the garbage collector does not see. That ring would stay.
         own = copy(error)
         own.__cause__ = error.__cause__

@@ -4,8 +4,6 @@ Part of the RecordAccumulator's state, under its lock. A partition is watched on
 oldest batch, so that nothing is set or cancelled per batch.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

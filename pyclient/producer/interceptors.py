@@ -4,8 +4,6 @@ Records pass on the thread that sends them, acknowledgements in general on the I
 producer without interceptors has none of this.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -62,7 +60,7 @@ class ProducerInterceptors:
                 log.warning("%r failed in on_acknowledgement()", interceptor, exc_info=True)
 
     def close(self) -> None:
-        """The producer is closed."""
+        """Close the interceptors; their exceptions are logged."""
         for interceptor in self._interceptors:
             try:
                 getattr(interceptor, "close", _ignore)()

@@ -60,7 +60,7 @@ class ProducerMetrics:
         self._window = WindowedTotals(_TOTALS, clock.monotonic_ms(), windows)
         self._in_flight = 0
 
-    # The I/O thread.
+    # --- the I/O thread ----------------------------------------------------------------------
 
     def roll(self, now_ms: float) -> float:
         """Begin a new window when it is time; when the next time is."""
@@ -100,14 +100,14 @@ class ProducerMetrics:
         self._window.totals["record_retries"] += batch.record_count
 
     def batch_failed(self, batch: ProducerBatch) -> None:
-        """A batch failed for good."""
+        """Count a batch that is not retried."""
         self._window.totals["record_errors"] += batch.record_count
 
     def batch_split(self) -> None:
         """A batch was too large for the broker."""
         self._window.totals["batch_splits"] += 1
 
-    # Any thread.
+    # --- any thread --------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, dict[str, float]]:
         """All figures, by group and name."""

@@ -101,7 +101,9 @@ class BatchOutcomes:
         for batch in batches:
             partition = answers.get(batch.queue.topic_partition)
             if partition is None:
-                self._failed(batch, NetworkError("the broker's answer leaves it out"), now_ms)
+                self._failed(
+                    batch, NetworkError("the broker's response leaves out the partition"), now_ms
+                )
             elif partition.error_code in _WRITTEN:
                 written.append((batch, partition))
             else:

@@ -84,7 +84,7 @@ class PartitionQueue:
         self.open_batch = batch
 
     def grown(self, batch: ProducerBatch, buffer_count: int) -> None:
-        """A batch that waits has got so many more buffers."""
+        """A waiting batch got `buffer_count` more buffers."""
         batch.buffer_count += buffer_count
         self.topic.queue_sizes.grow(self.partition, buffer_count)
 
@@ -137,7 +137,7 @@ class TopicQueues:
     Attributes:
         sticky_queue: of the partition for records without a key.
         slots: the open batches, and the count of partitions as the metadata has it; there are
-            more queues if the topic was made anew with fewer.
+            more queues if the topic was recreated with fewer.
         batch_max_size: bytes that a batch may grow to.
         used_ms: when a batch was last begun.
         compression_ratio: what is left of a batch's bytes on the wire, as far as is known; 1

@@ -5,8 +5,6 @@ the murmur2 hash of its key, the same as in Java; else, without a key, where `st
 says. Custom partitioners run on the thread that sends.
 """
 
-from __future__ import annotations
-
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable

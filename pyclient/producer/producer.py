@@ -53,8 +53,7 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
         """Connect to the cluster.
 
         Args:
-            environment: an `Environment`: another world for the client to live in, for tests and
-                simulation.
+            environment: an `Environment`: clock, network and threads, for tests and simulation.
             configs: options, as in `linger_ms=20` or `**{"linger.ms": 20}`.
 
         Raises:

@@ -34,7 +34,7 @@ class ProducerBatch:
         buffer_count: how many buffers it has got.
         kept: what it holds in place of its buffers.
         position: the count of records before it in its queue, which orders batches.
-        attempts: how often it was sent in vain.
+        attempts: how many sends have failed.
         number: the count of records before it in this partition and epoch; None until it is
             drained for the first time, and always without idempotence. What goes over the wire
             is this number modulo 2^31.
@@ -154,7 +154,7 @@ class ProducerBatch:
         self.builder.release_to(buffers)
 
     def take_buffers(self) -> list[Buffer]:
-        """What goes back to the pool, each buffer once; nobody reads the batch any more."""
+        """Take out the buffers for the pool, each once; the batch is not read after this."""
         buffers: list[Buffer] = self.builder.release()
         buffers += self.spare
         self.spare = []

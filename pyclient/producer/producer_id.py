@@ -4,8 +4,6 @@ A request manager of its own, on the I/O thread. Nothing is drained before there
 brokers refuse one for good, the producer cannot go on, and everything fails with their reason.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 
@@ -84,6 +82,6 @@ class ProducerIdManager:
             error = UnsupportedVersionError(
                 "the brokers are too old for idempotence: set enable_idempotence=False"
             )
-        log.error("The brokers give no producer id: %s", error)
+        log.error("The brokers refuse a producer id: %s", error)
         self._is_refused = True
         self._outcomes.abort(error)

@@ -4,8 +4,6 @@ Part of the RecordAccumulator's state, under its lock. Every step costs the same
 partitions there are, but for the logarithm of the timers that are set.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

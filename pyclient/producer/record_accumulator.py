@@ -194,7 +194,7 @@ class RecordAccumulator:
         if full is not None:
             self._end_compressing(full)
         if started is not None and not started.builder.record_count:
-            self._pool.release(started.take_buffers())  # nobody else knows of it
+            self._pool.release(started.take_buffers())  # no other reference to it exists
         self._engine.wake()  # which may have been due
 
     def _try_append(
@@ -223,7 +223,7 @@ class RecordAccumulator:
             index = batch.builder.try_append(*record)
             if index >= 0:
                 return queue, (batch.result, index), None
-            # Sealed, and open nonetheless: whoever was about to seal it was interrupted.
+            # Sealed but still the open batch: the thread that was sealing it was interrupted.
             if batch.builder.is_sealed or not self._sizing.grow(batch, record, now_ms):
                 queue.seal()
                 if self._compresses:
@@ -320,7 +320,7 @@ class RecordAccumulator:
             return self._seal_all(now_ms)
 
     def close(self) -> list[BatchResult]:
-        """The same, and append no more."""
+        """As `seal_all`, and refuse further records."""
         self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
@@ -360,7 +360,7 @@ class RecordAccumulator:
             return topic
 
     def _offer(self, topic: TopicQueues) -> None:
-        """Let callers find a topic."""
+        """Publish a topic for lookups without the lock."""
         self.topics[topic.name] = topic
         if self._refusal is None:
             self.slots[topic.name] = topic.slots
@@ -469,7 +469,7 @@ class RecordAccumulator:
         queue.on_wire.append(batch)
 
     def take_off_wire(self, batches: Iterable[ProducerBatch]) -> None:
-        """A request is over."""
+        """Take the batches of a finished request off the wire."""
         with self._lock:
             for batch in batches:
                 batch.is_on_wire = False

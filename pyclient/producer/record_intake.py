@@ -96,7 +96,7 @@ class RecordIntake:
                         topic, key, key_bytes, value, value_bytes, snapshot
                     )
                     if partition is None:
-                        raise ValueError(f"the partitioner chose no partition of topic {topic!r}")
+                        raise ValueError(f"the partitioner returned None for topic {topic!r}")
                     partition = self._checked_partition(queues, partition)
                 elif key_bytes is not None and not self._ignores_keys:
                     partition = _twin.partition_for_key(key_bytes, queues.partition_count)

@@ -5,8 +5,6 @@ lock held, for instance. Waiting for the lock would be for ever, and going on wo
 made. So it is told, and the interrupted `send` ends with that error.
 """
 
-from __future__ import annotations
-
 from threading import RLock
 from typing import Protocol, cast
 
@@ -24,7 +22,7 @@ class OwnedLock(Protocol):
 
 
 def new_lock() -> OwnedLock:
-    """One that nobody holds."""
+    """A new lock, released."""
     return cast(OwnedLock, RLock())
 
 
@@ -39,8 +37,8 @@ def check_not_reentered(lock: OwnedLock) -> None:
 
 
 def interrupted_itself() -> IllegalStateError:
-    """What the handler is told."""
+    """The error that the signal handler gets."""
     return IllegalStateError(
-        "a signal handler uses the producer in the middle of a call that it has interrupted:"
-        " set a flag in the handler, and flush() or close() where the program looks at it"
+        "a signal handler called the producer that it had interrupted inside a call: set a flag"
+        " in the handler instead, and call flush() or close() where the program checks the flag"
     )

@@ -4,8 +4,6 @@ Rows of a call lie in runs: neighbours in one batch. A run is all that is kept o
 that a million rows cost as little as their batches. Any thread may use it.
 """
 
-from __future__ import annotations
-
 import itertools
 from array import array
 from bisect import bisect_right
@@ -91,7 +89,7 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         if isinstance(row, slice):
             return [self[one] for one in range(*row.indices(len(self)))]
         if not -len(self) <= row < len(self):
-            raise IndexError(f"there are {len(self)} records: no number {row}")
+            raise IndexError(f"record {row} of {len(self)} records")
         row %= len(self)
         rows = self._rows
         if not self._starts:

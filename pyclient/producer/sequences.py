@@ -2,7 +2,7 @@
 
 The broker accepts a partition's batches only in the order of their numbers, and drops those it
 has already. That holds as long as no number is missing: a batch that failed for good leaves a
-hole, and what follows has to start anew, from 0, in a higher epoch.
+hole, and the batches after it are renumbered from 0 in a higher epoch.
 
 - A batch that the broker certainly does not have leaves a hole at once.
 - A batch whose fate is unknown (time ran out while it was on its way) is *unresolved*. Nothing
@@ -10,7 +10,7 @@ hole, and what follows has to start anew, from 0, in a higher epoch.
   written; if the next one is out of order, or all of them are gone, it was not.
 - A batch before the hole keeps its number, and is sent again with it until it has its outcome:
   the broker may have it, and would not know it again under another number.
-- Numbering anew waits until nothing of the partition is on the wire, so that every answer is
+- Renumbering waits until nothing of the partition is on the wire, so that every answer is
   about the numbers that the batch has now.
 
 The epoch is the producer's, as in Kafka; a partition takes up a new one when it has nothing
@@ -50,7 +50,7 @@ class PartitionSequences:
             failed while on the wire stays until its request is over.
         unresolved_until: behind the last batch whose fate is unknown; None if there is none.
         hole: the first number that is missing; the unfinished batches from there on have to be
-            numbered anew, once those before it have their outcome. None if none is missing.
+            renumbered, once those before it have their outcome. None if none is missing.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class PartitionSequences:
         self.restart(NO_PRODUCER)
 
     def restart(self, identity: ProducerIdAndEpoch) -> None:
-        """Number the unfinished batches anew, from 0; none of them is on the wire."""
+        """Renumber the unfinished batches from 0; none of them is on the wire."""
         self.identity = identity
         self.next_number = 0
         self.last_acked = -1
@@ -223,7 +223,7 @@ class Sequences:
         self.settle(partition)
 
     def start_over(self, partition: PartitionSequences) -> None:
-        """The broker has lost its place: number anew what is to be sent again."""
+        """The broker forgot the producer: renumber the batches that are sent again."""
         partition.miss(0)
         self.settle(partition)
 

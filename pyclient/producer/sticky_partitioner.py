@@ -79,10 +79,13 @@ class StickyPartitioner:
         self.partition = self._next()
 
     def update(self, available: Sequence[int], count: int) -> bool:
-        """New metadata: the partitions that have a leader now, of so many; whether it moved.
+        """Apply new metadata; returns whether the sticky partition changed.
 
-        It does not stay where nothing can be sent to: at a partition without a leader, as long as
-        another has one, or at one that is no more.
+        It changes if its partition has no leader while another one has, or no longer exists.
+
+        Args:
+            available: the partitions that have a leader.
+            count: how many partitions the topic has.
         """
         self._available = available
         self._count = count
@@ -92,9 +95,9 @@ class StickyPartitioner:
         return True
 
     def switch_after(self, produced_bytes: int) -> bool:
-        """Move on if enough bytes have gone to the partition; whether it moved.
+        """Choose the next partition if enough bytes have gone to this one; returns whether it did.
 
-        Asked between two batches only. Moving on inside one would leave it to be sent half full.
+        Called between two batches only: otherwise a batch would be sent half full.
         """
         if produced_bytes < self._stick_bytes:
             return False

@@ -15,7 +15,8 @@ from pyclient.types import TopicPartition
 class FetchBuffer:
     """Completed fetches in the order of their arrival, bounded in bytes.
 
-    The bound is for whoever sends requests to keep (`has_room`): what a broker has sent is taken.
+    `FetchRequestManager` keeps to the bound (`has_room`) before it sends a request; a response is
+    always taken.
     """
 
     def __init__(self, limit_bytes: int, on_data: Callable[[], None]) -> None:
@@ -38,8 +39,8 @@ class FetchBuffer:
     def has_room(self, resting: Collection[TopicPartition] = ()) -> bool:
         """Whether more may be fetched.
 
-        What `resting` (paused) partitions have here does not count: nobody reads it, so a full
-        buffer of theirs would stop the others for ever.
+        Bytes of `resting` (paused) partitions do not count: they are not read, so they would stop
+        fetching for the others.
         """
         with self._lock:
             counted = sum(self._sizes.values()) - sum(self._sizes.get(p, 0) for p in resting)

@@ -52,7 +52,7 @@ class FetchCollector:
         self._value_deserializer = value_deserializer
 
     def collect(self, max_records: int) -> list[CollectedRecords]:
-        """The next records, at most so many in all.
+        """The next records, at most `max_records` in all.
 
         An error comes after all records before it: it is raised only when there are none.
 
@@ -81,7 +81,7 @@ class FetchCollector:
         return collected
 
     def collect_columns(self, builder: ColumnsBuilder, max_bytes: int) -> int:
-        """Add whole fetches to Arrow columns, until these are so many fetched bytes or more.
+        """Add whole fetches to Arrow columns, until they have `max_bytes` fetched bytes or more.
 
         Here the positions do move. Raises as `collect` does; deserializers have no part in it.
         """
@@ -154,7 +154,7 @@ class FetchCollector:
         if reset is None:
             self._subscription.retry_any([fetch.at])
             raise OffsetOutOfRangeError(f"{what}, and auto.offset.reset is none")
-        log.warning("%s: going on at the %s", what, reset.name.lower())
+        log.warning("%s: resetting to the %s", what, reset.name.lower())
         self._subscription.request_reset([partition], reset)
 
     def _deserialized(

@@ -22,7 +22,7 @@ _NO_BYTES = memoryview(b"")
 
 
 def next_fetch_offset(records: memoryview, fetch_offset: int) -> int:
-    """Where the next fetch goes on: behind the last whole batch, by a walk over the headers.
+    """The offset of the next fetch: behind the last whole batch, by a walk over the headers.
 
     It stops at what is cut off or makes no sense, which is for the caller's thread to find.
     """
@@ -92,16 +92,16 @@ class CompletedFetch:
 
     @property
     def next_offset(self) -> int:
-        """Where a reader goes on after what was read so far."""
+        """The position after the records that were read so far."""
         return self._unread[0].offset if self._unread else self._reached
 
     @property
     def is_drained(self) -> bool:
-        """Whether all was read."""
+        """Whether all records were read."""
         return self._is_read and not self._unread
 
     def read(self, max_records: int) -> list[ConsumerRecord]:
-        """The next records, at most so many: fewer at the end, and before a damaged batch.
+        """The next records, at most `max_records`: fewer at the end, and before a damaged batch.
 
         A damaged batch stops the partition here: this and every later call raises, until the
         program seeks elsewhere.
@@ -186,6 +186,6 @@ class CompletedFetch:
             topic, partition = self.at.partition
             raise CorruptRecordError(
                 f"the broker sent {len(records)} bytes of {topic}-{partition} for offset "
-                f"{self.fetch_offset}, and not one whole batch from there on",
+                f"{self.fetch_offset}, but not one complete batch",
                 base_offset=self.fetch_offset,
             )

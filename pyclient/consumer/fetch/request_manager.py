@@ -119,7 +119,7 @@ class FetchRequestManager:
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:  # noqa: ARG002  the engine tells who asks
-        """Let go of what was fetched, and wake who waits for more."""
+        """Drop what was fetched, and wake the caller's thread."""
         self._buffer.clear()
         self._inbox.ring()
 
@@ -152,7 +152,7 @@ class FetchRequestManager:
         return wanted
 
     def _is_asked(self, target: FetchTarget) -> bool:
-        """Whether the answer is on its way, be it from a former leader."""
+        """Whether a fetch is in flight for it, possibly to a former leader."""
         return any(
             (asked := targets.get(target.partition)) is not None and asked.epoch == target.epoch
             for targets in self._in_flight.values()

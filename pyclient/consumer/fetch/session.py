@@ -65,7 +65,7 @@ class FetchSession:
             partition in self._partitions and self._partitions[partition].topic_id != want.topic_id
             for partition, want in wanted.items()
         ):
-            # A topic was deleted and made anew: by name, a broker could not tell the two apart.
+            # The topic was recreated: by name, a broker could not tell the two apart.
             self._restart(keep_id=True)
         request.session_id, request.session_epoch = self._id, self._epoch
         if self.is_incremental():
@@ -97,7 +97,7 @@ class FetchSession:
         answered = {partition for partition, _ in self.answers(response)}
         count = sum(len(topic.partitions) for topic in response.responses)
         if len(answered) != count or not answered <= self._partitions.keys():
-            log.warning("node %d answered a fetch with partitions not asked for", self.node)
+            log.warning("node %d returned partitions that were not fetched", self.node)
             self._restart(keep_id=self.is_incremental())
             return False
         if not self.is_incremental():
@@ -130,7 +130,7 @@ class FetchSession:
                     yield TopicPartition(name, data.partition_index), data
 
     def on_failure(self) -> None:
-        """No answer came: nobody knows what the broker has seen, so start again."""
+        """No response came: start a new session, because the broker's state is unknown."""
         self._restart(keep_id=True)
 
     def _restart(self, keep_id: bool) -> None:

@@ -1,1 +1,16 @@
-"""Membership in a consumer group: who reads what."""
+"""Membership in a consumer group.
+
+- `assignors`: how the group's leader spreads partitions over the members
+
+- `classic`: the classic protocol: join, sync, heartbeat, leave
+- `consumer_protocol`: subscriptions and assignments as bytes
+- `coordinator`: finds the group's coordinator
+- `heartbeat`: when heartbeats are due, and when a session ends
+- `leader`: what the leader of a generation does
+- `member`: this member's ids, and the requests it sends
+- `member_state`: the states of a member, and the transitions between them
+- `membership`: the interface of all protocols
+- `poll_interval`: `max.poll.interval.ms`
+- `solo`: subscribed topics without a group
+- `topic_partitions`: partitions grouped by topic, as bytes
+"""

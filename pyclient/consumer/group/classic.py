@@ -101,7 +101,7 @@ class ClassicMembership:
 
     @property
     def state(self) -> MemberState:
-        """Where the member is."""
+        """The state of the member."""
         return self._state
 
     def metadata(self) -> types.ConsumerGroupMetadata:
@@ -120,10 +120,10 @@ class ClassicMembership:
             return Committer()
         if self._state in (MemberState.JOINING, MemberState.SYNCING):
             return RebalanceInProgressError(
-                "the group is rebalancing: go on polling until it is done, then commit again"
+                "the group is rebalancing: keep polling until it is done, then commit again"
             )
         return self._member.committer() or CommitFailedError(
-            "the consumer is not a member of the group at the moment"
+            "the consumer is not a member of the group now: keep polling until it has joined"
         )
 
     def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
@@ -155,10 +155,10 @@ class ClassicMembership:
             self._move(MemberState.UNJOINED)
 
     def leave(self, reason: str) -> None:
-        """Be no member any more.
+        """Leave the group, and tell the coordinator.
 
-        A static member says nothing: it may come back within its session, and then nobody
-        rebalances.
+        A static member says nothing: it may come back within its session without a
+        rebalance.
         """
         connection = self._coordinator.connection
         if self._member.member_id and not self._member.is_static and connection is not None:
@@ -176,7 +176,7 @@ class ClassicMembership:
         return not self._is_leaving
 
     def close(self, error: KafkaError) -> None:
-        """The loop has ended; nobody waits for anything here."""
+        """The loop has ended; there are no waiters here."""
 
     # --- the turn of the loop ----------------------------------------------------------------
 
@@ -337,7 +337,7 @@ class ClassicMembership:
         self._failures = 0
         self.rebalance_total += 1
         names = ", ".join(f"{topic}-{number}" for topic, number in partitions)
-        log.info("group %s: assigned are %s", self._options.group_id, names or "no partitions")
+        log.info("group %s: assigned partitions: %s", self._options.group_id, names or "none")
         self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions)
 
     def _on_heartbeat(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
@@ -382,7 +382,7 @@ class ClassicMembership:
         had_partitions = self._step is not None or bool(self._subscription.assigned())
         self._believe(error)
         if self._member.generation is None:
-            log.warning("group %s: the membership is lost: %s", self._options.group_id, error)
+            log.warning("group %s: lost the membership: %s", self._options.group_id, error)
             self._reason = "the membership was lost"
             self._move(MemberState.UNJOINED)
             if had_partitions:  # which others may read already

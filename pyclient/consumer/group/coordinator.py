@@ -92,7 +92,7 @@ class CoordinatorFinder:
         return PollResult([UnsentRequest(request, None, self._on_done)])
 
     def close(self, error: KafkaError) -> None:
-        """Nobody waits for this."""
+        """Nothing to do: there are no waiters here."""
 
     def on_error(self, error: KafkaError, now_ms: float) -> None:
         """A request to the coordinator failed: if that means it is the wrong one, forget it."""
@@ -101,9 +101,9 @@ class CoordinatorFinder:
             self.forget(str(error), now_ms)
 
     def forget(self, reason: str, now_ms: float) -> None:
-        """Look for the coordinator again."""
+        """Drop the coordinator and look it up again, after the back-off."""
         if self._connection is not None:
-            log.info("group %s: the coordinator is unknown now: %s", self._group_id, reason)
+            log.info("group %s: lost the coordinator: %s", self._group_id, reason)
             self._connection = None
             self._retry_at_ms = now_ms + self._backoff.backoff_ms(0)
 

@@ -23,17 +23,17 @@ class Heartbeat:
         self._session_ends_at_ms = now_ms + self._session_timeout_ms
 
     def is_due(self, now_ms: float) -> bool:
-        """Whether to send one now."""
+        """Whether to send a heartbeat now."""
         return not self.is_in_flight and now_ms >= self._due_at_ms
 
     def sent(self, now_ms: float) -> None:
-        """One is on its way."""
+        """A heartbeat was sent."""
         self.is_in_flight = True
         self._due_at_ms = now_ms + self._interval_ms
         self.sent_total += 1
 
     def received(self, now_ms: float) -> None:
-        """The coordinator answered, be it with an error."""
+        """The coordinator answered, possibly with an error."""
         self.is_in_flight = False
         self.received_at_ms = now_ms
         self._session_ends_at_ms = now_ms + self._session_timeout_ms

@@ -139,7 +139,7 @@ class Member:
         )
 
     def leave_request(self, reason: str) -> LeaveGroupRequest:
-        """Be no member any more."""
+        """A LeaveGroup request."""
         identity = MemberIdentity(
             member_id=self.member_id,
             group_instance_id=self.options.group_instance_id,

@@ -50,7 +50,7 @@ class GroupMembership(Protocol):
         """What is to be sent now."""
 
     def close(self, error: KafkaError) -> None:
-        """The loop has ended."""
+        """The loop has ended; fail what waits."""
 
     def on_subscription(self) -> None:
         """The program has subscribed to something else."""
@@ -62,7 +62,7 @@ class GroupMembership(Protocol):
         """The caller's thread has done what it was asked for."""
 
     def leave(self, reason: str) -> None:
-        """Be no member any more."""
+        """Leave the group, and tell the coordinator."""
 
     def has_left(self) -> bool:
         """Whether the group has been told, or could not be."""

@@ -42,7 +42,7 @@ class SoloMembership:
         return NOTHING_TO_DO
 
     def close(self, error: KafkaError) -> None:
-        """The loop has ended; nobody waits for anything here."""
+        """The loop has ended; there are no waiters here."""
 
     def on_subscription(self) -> None:
         """The program has subscribed to something else."""
@@ -60,13 +60,13 @@ class SoloMembership:
             self._take_all()
 
     def leave(self, reason: str) -> None:  # noqa: ARG002
-        """There is nobody to tell."""
+        """Cancel a pending assignment; no broker knows of this consumer."""
         if self._step is not None:
             self._step.is_cancelled = True
             self._step = None
 
     def has_left(self) -> bool:
-        """There was nobody to tell."""
+        """Always: no broker knows of this consumer."""
         return True
 
     def committer(self) -> Committer | KafkaError:
@@ -74,7 +74,7 @@ class SoloMembership:
         return IllegalStateError("offsets are committed to a group, and there is no group_id")
 
     def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
-        """There are no commits."""
+        """Never called: there are no commits without a group."""
 
     def metadata(self) -> ConsumerGroupMetadata:
         """Of no group. Any thread."""

@@ -38,7 +38,7 @@ OnCommitted: TypeAlias = Callable[[KafkaError | None], None]
 
 
 class Committer(NamedTuple):
-    """Who commits, as the coordinator knows it; these values say nobody in particular."""
+    """The member that commits; the defaults stand for a consumer that is not a member."""
 
     generation_id: int = -1
     member_id: str = ""
@@ -91,7 +91,7 @@ class CommitManager:
             on_done(None)
 
     def poll(self, now_ms: float) -> PollResult:
-        """Send what can be sent."""
+        """The OffsetCommit requests that can be sent now."""
         if not self._waiting:
             return NOTHING_TO_DO
         connection = self._coordinator.want()
@@ -118,7 +118,7 @@ class CommitManager:
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:
-        """Fail what still waits."""
+        """Fail the commits that were not sent."""
         waiting, self._waiting = self._waiting, deque()
         for commit in waiting:
             commit.on_done(error)

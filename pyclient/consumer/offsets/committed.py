@@ -1,7 +1,7 @@
-"""Looks up what the group has committed: for the program, and for partitions that start.
+"""Looks up committed offsets at the coordinator: for the program, and for partitions that start.
 
-The I/O thread only. Both end at the coordinator; a failed lookup is tried again until its time
-is up, and that of a starting partition has no end.
+The I/O thread only. A failed lookup is retried until its deadline; that of a partition that starts
+has no deadline.
 """
 
 import math
@@ -77,7 +77,7 @@ class CommittedOffsetManager:
         self._waiting.append(_Lookup(partitions, on_done, expires_at_ms))
 
     def poll(self, now_ms: float) -> PollResult:
-        """Send what can be sent."""
+        """The OffsetFetch requests that can be sent now."""
         self._start_partitions()
         if not self._waiting:
             return NOTHING_TO_DO
@@ -87,7 +87,9 @@ class CommittedOffsetManager:
         for lookup in waiting:
             if now_ms >= lookup.expires_at_ms:
                 lookup.on_done(
-                    KafkaTimeoutError("the coordinator did not tell the committed offsets in time")
+                    KafkaTimeoutError(
+                        "the coordinator did not return the committed offsets in time"
+                    )
                 )
             elif connection is None or now_ms < lookup.retry_at_ms:
                 self._waiting.append(lookup)
@@ -100,7 +102,7 @@ class CommittedOffsetManager:
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:
-        """Answer what still waits."""
+        """Fail the lookups that were not answered."""
         waiting, self._waiting = self._waiting, []
         for lookup in waiting:
             lookup.on_done(error)
@@ -134,7 +136,7 @@ class CommittedOffsetManager:
             if at.partition in found:
                 offset = found[at.partition]
                 self._subscription.start_at(at, offset.offset, offset.leader_epoch)
-        self._inbox.ring()  # for who waits for a position
+        self._inbox.ring()  # wakes a caller that waits for a position
         missing = [at for at in partitions if at.partition not in found]
         start_by_default(self._subscription, missing, self._inbox)
 

@@ -42,7 +42,8 @@ class OffsetLookup:
         timestamp: milliseconds, or EARLIEST or LATEST.
         on_done: called once with what was found.
         expires_at_ms: when to give up.
-        is_wanted: asked before each attempt; a lookup nobody wants is dropped unanswered.
+        is_wanted: called before each attempt; if it returns False, the lookup is dropped and
+            `on_done` is not called.
     """
 
     __slots__ = (
@@ -142,7 +143,7 @@ class ListOffsetsManager:
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:
-        """Answer what still waits."""
+        """Fail the lookups that were not answered."""
         waiting, self._waiting = self._waiting, []
         for lookup in waiting:
             lookup.on_done(error)
@@ -198,7 +199,9 @@ class ListOffsetsManager:
         for lookup in lookups:
             answer = answers.get(lookup.partition)
             if answer is None:
-                self._retry(lookup, KafkaError("the broker's answer left it out"), now_ms)
+                self._retry(
+                    lookup, KafkaError("the broker's response leaves out the partition"), now_ms
+                )
             elif answer.error_code != NONE:
                 self._on_error(lookup, for_code(answer.error_code)(), now_ms)
             elif answer.offset == _NOT_FOUND:

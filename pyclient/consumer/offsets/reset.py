@@ -71,20 +71,20 @@ class OffsetResetManager:
         return NOTHING_TO_DO
 
     def close(self, error: KafkaError) -> None:
-        """The lookups are answered by who makes them."""
+        """`ListOffsetsManager` fails the lookups."""
 
     def _on_found(self, at: PartitionEpoch, found: FoundOffset) -> None:
         self._under_way.discard(at)
         if found is None:
             topic, number = at.partition
-            found = KafkaError(f"the broker knows neither beginning nor end of {topic}-{number}")
+            found = KafkaError(f"the broker returned no offset for {topic}-{number}")
         if isinstance(found, KafkaError):
             if self._subscription.fail(at):
                 retry = partial(self._subscription.retry_any, [at])
                 self._inbox.post_error(found, before_raise=retry)
         else:
             self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
-            self._inbox.ring()  # for who waits for the position
+            self._inbox.ring()  # wakes a caller that waits for the position
 
 
 def _epoch(leader_epoch: int | None) -> int:

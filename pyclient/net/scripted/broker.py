@@ -1,7 +1,5 @@
 """A broker that answers by script."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os
@@ -108,7 +106,7 @@ class ScriptedBroker:
     def cut_connection(
         self, number: int, *, received_max: float = math.inf, sent_max: float = math.inf
     ) -> None:
-        """Hang up on one connection, counted from 0, after so many bytes either way."""
+        """Cut one connection, counted from 0, after this many bytes in either direction."""
         self._cuts[number] = (received_max, sent_max)
 
     def cut(self) -> None:
@@ -121,10 +119,10 @@ class ScriptedBroker:
         for connection in self.connections:
             connection.answer(data)
 
-    # The network's side
+    # --- the network's side ------------------------------------------------------------------
 
     def new_traffic(self) -> Traffic:
-        """A connection is there."""
+        """Count the bytes of a new connection, and cut it where the script says."""
         self.traffic.append(Traffic(*self._cuts.get(len(self.traffic), ())))
         return self.traffic[-1]
 

@@ -42,7 +42,7 @@ class ScriptedWaiter:
         self._woken = False
 
     def wake(self) -> None:
-        """End every pending wait of the poller."""
+        """End the wait, and later ones."""
         self._woken = True
 
     def wait(self, timeout_ms: float) -> bool:
@@ -123,7 +123,7 @@ class ScriptedPoller:
         self.stay_awake()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """The loop has ended: never poll again."""
         self.sleeps_until_ms = math.inf
 
 
@@ -213,7 +213,7 @@ class ScriptedNetwork:
             ],
         )
 
-    # The environment of an engine, and its waiting
+    # --- the environment of an engine, and its waiting ---------------------------------------
 
     def new_waiting(self) -> ScriptedNetwork:
         """Waiting turns the loops of this network."""
@@ -231,15 +231,15 @@ class ScriptedNetwork:
         return lambda: None
 
     def run_beside(self, function: Callable[[], None], name: str) -> None:  # noqa: ARG002
-        """There is but one thread: do it now, turning the loops while it waits."""
+        """Call it now: there is only one thread. Its waits run the loops."""
         function()
 
     def waiter(self) -> Waiter:
-        """Something to wait for."""
+        """A waiter whose waits run the loops."""
         return ScriptedWaiter(self)
 
     def claim_io_thread(self) -> None:
-        """Only `IoThread.run` claims one, and nobody calls that here."""
+        """Never called: only `IoThread.run` does, and the test runs the loops instead."""
         raise IllegalStateError("a scripted loop is turned by the test")
 
     def on_io_thread(self) -> bool:
@@ -250,7 +250,7 @@ class ScriptedNetwork:
         """A forked child gets what any wait would get."""
         raise error
 
-    # Driving
+    # --- driving -----------------------------------------------------------------------------
 
     def run_until(self, condition: Callable[[], bool], timeout_ms: float = 10_000) -> bool:
         """Turn all loops until the condition holds or the (manual) time is up; which of both.

@@ -1,7 +1,5 @@
 """The bytes of one connection to a scripted broker: counted, and cut off where a test says so."""
 
-from __future__ import annotations
-
 import math
 
 
@@ -10,7 +8,7 @@ class Traffic:
 
     Attributes:
         received, sent: bytes so far, seen from the broker.
-        received_max, sent_max: after so many the connection is cut.
+        received_max, sent_max: the connection is cut after this many bytes.
     """
 
     def __init__(self, received_max: float = math.inf, sent_max: float = math.inf) -> None:

@@ -61,7 +61,7 @@ class ScriptedTransport:
         self._queued.clear()
         self._incoming.clear()
 
-    # The network's side
+    # --- the network's side ------------------------------------------------------------------
 
     def fail(self, error: Exception) -> None:
         self.error = error

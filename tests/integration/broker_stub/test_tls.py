@@ -100,7 +100,7 @@ def test_a_strangers_certificate_is_refused_even_where_none_is_needed(certificat
 
 def test_an_address_without_tls_is_told_apart(certificates, kafka_broker):
     told = failure(kafka_broker, certificates.client_options, timeout_ms=300)
-    assert "hung up in the TLS handshake: is it a listener with TLS?" in told
+    assert "disconnected during the TLS handshake: is it a listener with TLS?" in told
 
 
 def test_a_client_without_tls_is_told_so(broker):

@@ -54,7 +54,7 @@ def test_records_that_nobody_flushed_are_sent_at_the_end_of_the_program(kafka_br
 def test_the_end_is_bounded_when_the_broker_is_gone_and_says_what_is_lost():
     ended = run(SEND_INTO_THE_VOID)
     assert ended.returncode == 0
-    assert "closed with 1 batches not acknowledged after 0.3 s" in ended.stderr
+    assert "closing with 1 unacknowledged batches after 0.3 s" in ended.stderr
 
 
 def test_a_producer_that_is_dropped_sends_what_it_has_and_ends(kafka_broker, written):

@@ -288,7 +288,7 @@ class TestWhyABrokerCannotBeUsed:
 
     def test_hanging_up(self, network, new_engine):
         network.add_broker(1).on(ApiVersionsRequest, DISCONNECT)
-        assert "hung up at the first request" in self.bootstrap_error(new_engine)
+        assert "disconnected at the first request" in self.bootstrap_error(new_engine)
 
     def test_web_server(self, network, new_engine):
         network.add_broker(1).on(ApiVersionsRequest, b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -127,11 +127,11 @@ def test_a_file_that_is_not_pem_is_told_apart(certificates, tmp_path):
     assert "it is a Java key store or PKCS#12" in refusal(ssl_cafile=store)
     text = tmp_path / "text.pem"
     text.write_text("hello")
-    assert f"ssl_cafile ({text}): there is nothing in PEM format" in refusal(ssl_cafile=text)
+    assert f"ssl_cafile ({text}): it contains no PEM data" in refusal(ssl_cafile=text)
     damaged = tmp_path / "damaged.pem"
     damaged.write_text("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n")
     assert f"ssl_cafile ({damaged}): it is damaged" in refusal(ssl_cafile=damaged)
-    assert f"ssl_certfile ({damaged}): there is no private key" in refusal(ssl_certfile=damaged)
+    assert f"ssl_certfile ({damaged}): it contains no private key" in refusal(ssl_certfile=damaged)
     assert "no list of revoked certificates" in refusal(ssl_crlfile=certificates.ca_file)
 
 
@@ -179,7 +179,7 @@ def test_a_context_of_the_programs_own_is_used_as_it_is(certificates):
         ({"ssl_password": "secret"}, "ssl_password needs ssl_certfile"),
         (
             {"ssl_cafile": "ca.pem", "ssl.truststore.certificates": "text"},
-            "ssl_cafile and ssl.truststore.certificates are the same",
+            "ssl_cafile and ssl.truststore.certificates mean the same",
         ),
         ({"ssl.keystore.certificate.chain": "text"}, "it needs ssl.keystore.key"),
         ({"ssl.truststore.type": "JKS"}, "only PEM is supported"),

@@ -172,7 +172,7 @@ def test_a_port_that_answers_in_the_clear_does_not_speak_tls(message_of):
 @pytest.mark.parametrize(
     ("behaviour", "what"),
     [
-        (hangs_up, "the other side hung up in the TLS handshake"),
+        (hangs_up, "the other side disconnected during the TLS handshake"),
         (says_nothing, "the TLS handshake is not done after "),
     ],
 )

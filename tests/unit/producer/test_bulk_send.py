@@ -84,7 +84,7 @@ def test_each_row_has_the_future_of_its_record(log, new_producer, send, twin):
         assert metadata.serialized_key_size == (-1 if KEYS[row] is None else len(KEYS[row]))
     assert sent[-1].value == sent[len(sent) - 1].value
     assert [one.value for one in sent[2:4]] == [sent[2].value, sent[3].value]
-    with pytest.raises(IndexError, match="there are 500 records"):
+    with pytest.raises(IndexError, match="record 500 of 500 records"):
         sent[500]
 
 

@@ -54,7 +54,7 @@ def test_what_a_hasty_close_leaves_behind_is_a_warning(network, log, new_produce
     network.brokers[1].on(ProduceRequest, None)
     producer.send("orders", b"v")
     producer.close(timeout=0.1)
-    assert logged(caplog, "closed with 1 batches not acknowledged") == logging.WARNING
+    assert logged(caplog, "closing with 1 unacknowledged batches") == logging.WARNING
 
 
 def test_what_ends_the_producer_is_an_error(network, log, new_producer, caplog):
@@ -63,7 +63,7 @@ def test_what_ends_the_producer_is_an_error(network, log, new_producer, caplog):
     producer = new_producer()
     producer.send("orders", b"v")
     producer.flush()
-    assert logged(caplog, "give no producer id") == logging.ERROR
+    assert logged(caplog, "refuse a producer id") == logging.ERROR
 
 
 def test_a_calm_run_logs_as_much_for_a_thousand_records_as_for_one(log, new_producer, caplog):

@@ -140,7 +140,7 @@ class TestFlushAndClose:
         producer.close(timeout=2)
         assert future.failed()
         assert network.clock.monotonic_ms() - before_ms <= 2_000
-        assert "closed with 1 batches not acknowledged after 2.0 s" in caplog.text
+        assert "closing with 1 unacknowledged batches after 2.0 s" in caplog.text
         assert producer._core.pool.available == producer._core.pool.total
 
     def test_after_close_everything_says_so(self, log, producer):

@@ -1,4 +1,10 @@
-"""The assignors, and how a configuration names them."""
+"""The assignors, and `partition.assignment.strategy`, which names them.
+
+- `assignor`: the interface
+- `kafka_python`: adapts assignors that were written for kafka-python
+- `range`: consecutive partitions of each topic
+- `roundrobin`: all partitions in turn
+"""
 
 from collections.abc import Iterable
 

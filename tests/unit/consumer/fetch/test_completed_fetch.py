@@ -81,7 +81,7 @@ def test_without_checks_a_wrong_checksum_does_not_matter(twin):
 
 def test_bytes_without_a_whole_batch_are_an_error(twin):
     completed = fetch(batch_at(0, values(0, 1))[:-1])
-    with pytest.raises(CorruptRecordError, match="not one whole batch"):
+    with pytest.raises(CorruptRecordError, match="not one complete batch"):
         completed.read(1)
 
 
