@@ -87,7 +87,7 @@ def test_flush_tells_a_slow_callback_from_a_slow_broker(new_producer):
     future = producer.send("orders", b"v")
     future.add_callback(lambda _: (begun.set(), go_on.wait(10)))
     assert begun.wait(10)
-    with pytest.raises(KafkaTimeoutError, match=r"callbacks .* still run after 0\.0 s"):
+    with pytest.raises(KafkaTimeoutError, match=r"callbacks .* still running after 0\.0 s"):
         producer.flush(timeout=0)
     go_on.set()
     producer.flush(timeout=10)
