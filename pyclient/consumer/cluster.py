@@ -1,4 +1,4 @@
-"""What the consumer's cores ask of the client's metadata; `net.metadata_manager` has it all."""
+"""The part of `net.metadata_manager` that the consumer's managers use."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -8,20 +8,20 @@ from pyclient.types import BrokerMetadata, TopicPartition
 
 
 class Cluster(Protocol):
-    """The cluster as known now, and how to know it better."""
+    """The metadata snapshot, and how to update it."""
 
     @property
     def snapshot(self) -> ClusterMetadata:
         """What is known now."""
 
     def request_update(self) -> None:
-        """Something has changed: ask again, soon."""
+        """Request an update soon."""
 
     def set_topics(self, names: Iterable[str] | None) -> None:
-        """Describe these topics from now on; None for all there are."""
+        """Keep the metadata of these topics; None for all topics."""
 
     def add_topic(self, topic: str) -> None:
-        """Describe this topic too."""
+        """Keep the metadata of one more topic."""
 
     def update_leaders(
         self,

@@ -60,7 +60,7 @@ class KafkaConsumer:
     IllegalStateError: the consumer is closed, in a forked child, or in use by another thread.
     """
 
-    # Any: a type checker would hold the values of `**{"group.id": "kitchen"}` against it.
+    # Any: else a type checker would reject the values of `**{"group.id": "kitchen"}`.
     def __init__(self, *topics: str, environment: Any = None, **configs: Any) -> None:
         """Connect to the cluster, and subscribe to the topics, if any.
 
@@ -95,7 +95,7 @@ class KafkaConsumer:
         pattern: str | re.Pattern[str] | None = None,
         listener: ConsumerRebalanceListener | None = None,
     ) -> None:
-        """Read topics, or all whose names match a pattern, as the group assigns them.
+        """Subscribe to topics, or to all that match a pattern; the group assigns their partitions.
 
         Replaces an earlier subscription; the next polls rebalance.
 
@@ -122,13 +122,13 @@ class KafkaConsumer:
             self._core.requests.subscription_changed()
 
     def subscription(self) -> set[str] | None:
-        """The topics subscribed to, or those that match the pattern; None without either."""
+        """The subscribed topics, or those that match the pattern; None without a subscription."""
         if not self._subscription.has_auto_assigned_partitions():
             return None
         return set(self._subscription.topics)
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read these partitions, without a group's say; none means `unsubscribe`.
+        """Read exactly these partitions, without group assignment; an empty list unsubscribes.
 
         Raises:
             IllegalStateError: topics are subscribed to; call `unsubscribe` first.
@@ -146,11 +146,11 @@ class KafkaConsumer:
             self._core.requests.assignment_changed()
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
+        """The partitions that are assigned now."""
         return self._subscription.assigned()
 
     def unsubscribe(self) -> None:
-        """Read nothing any more: commit if that is automatic, and leave the group."""
+        """Drop the subscription or assignment: make the automatic commit, and leave the group."""
         with self._in_use:
             self._engine.check_usable("unsubscribe()")
             self._loop.unsubscribe()
@@ -173,8 +173,8 @@ class KafkaConsumer:
             NoOffsetForPartitionError, OffsetOutOfRangeError: there is nowhere to start, and
                 `auto_offset_reset` is none.
             WakeupError: `wakeup` was called.
-            CorruptRecordError: a batch is damaged; seek past it to go on.
-            GroupAuthorizationError, TopicAuthorizationError: not for this user.
+            CorruptRecordError: a batch is damaged; seek past it to continue.
+            GroupAuthorizationError, TopicAuthorizationError: this user may not read it.
         """
         with self._in_use:
             self._check_subscribed()
@@ -218,11 +218,11 @@ class KafkaConsumer:
         return record
 
     def wakeup(self) -> None:
-        """Have the call that waits, or else the next one, raise WakeupError. Any thread."""
+        """Make the waiting call, or else the next one, raise WakeupError. Any thread."""
         self._loop.wakeup()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`; the group does not notice."""
+        """Return no records of these partitions until `resume`, without a rebalance."""
         with self._in_use:
             check_partitions(partitions)
             self._loop.iterator.rewind(partitions)
@@ -242,7 +242,7 @@ class KafkaConsumer:
     # --- positions ---------------------------------------------------------------------------
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on at an offset.
+        """Continue at an offset.
 
         Raises:
             ValueError: the offset is not an integer from 0 on, or the partition not assigned.
@@ -254,11 +254,11 @@ class KafkaConsumer:
             self._engine.wake()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on at the first offset there is, of these partitions or of all assigned."""
+        """Continue at the first offset of these partitions, or of all assigned ones."""
         self._seek_to(partitions, OffsetReset.EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on behind the last record, of these partitions or of all assigned."""
+        """Continue behind the last record of these partitions, or of all assigned ones."""
         self._seek_to(partitions, OffsetReset.LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], where: OffsetReset) -> None:
@@ -272,7 +272,7 @@ class KafkaConsumer:
             self._engine.wake()
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
-        """The offset of the next record that `poll` returns; looks it up if need be.
+        """The offset of the next record that `poll` returns; looks it up if necessary.
 
         Raises:
             IllegalStateError: the partition is not assigned.
@@ -312,7 +312,7 @@ class KafkaConsumer:
 
         Raises:
             CommitFailedError: the group has rebalanced without this consumer.
-            RebalanceInProgressError: go on polling, then commit again.
+            RebalanceInProgressError: keep polling, then commit again.
             KafkaTimeoutError: it did not happen within `timeout_ms`.
             IllegalStateError: there is no `group_id`.
         """
@@ -340,7 +340,7 @@ class KafkaConsumer:
         metadata: bool = False,
         timeout_ms: float | None = None,
     ) -> int | OffsetAndMetadata | None:
-        """What the group has committed for a partition; None if nothing.
+        """The committed offset of a partition; None if there is none.
 
         Args:
             partition: any partition, assigned or not.
@@ -381,7 +381,7 @@ class KafkaConsumer:
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record of each partition from a time on (ms since 1970); None if none is.
+        """The first offset at or after a timestamp (ms since 1970), by partition; None if none.
 
         Raises:
             ValueError: a time is negative.
@@ -428,13 +428,13 @@ class KafkaConsumer:
         return self._engine.metadata.snapshot.version > 0
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Figures by Kafka's groups and names."""
+        """The metrics, by Kafka's groups and names."""
         return self._core.metrics.snapshot(self._subscription)
 
     # --- the end -----------------------------------------------------------------------------
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit if that is automatic, leave the group, and end. Twice does no harm.
+        """Make the automatic commit, leave the group, and end. Closing twice does no harm.
 
         Args:
             autocommit: False leaves out the last automatic commit.

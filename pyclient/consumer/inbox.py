@@ -30,7 +30,7 @@ def _always() -> bool:
 
 
 class Inbox:
-    """Actions and errors for the caller's thread, and the bell that wakes it."""
+    """Actions and errors for the caller's thread, and the latch that wakes it."""
 
     def __init__(self, new_waiter: Callable[[], Waiter], submit: Callable[[Action], None]) -> None:
         """`submit` runs an action on the I/O thread."""
@@ -98,7 +98,7 @@ class Inbox:
                 raise posted.error
 
     def wait(self, timeout_ms: float) -> None:
-        """Block until `ring`, at most so long; then look again."""
+        """Block until `ring`, at most `timeout_ms`."""
         if self._waiter.wait(timeout_ms):
             # A new latch first, then the look: what comes in between rings the new one.
             self._waiter = self._new_waiter()

@@ -1,8 +1,8 @@
 """Handing out collected records one at a time, for `for record in consumer`.
 
 The caller's thread only. The position moves with each record that the program has got, not with
-the batch it came in: so `commit` inside the loop commits what the loop has seen. It is worked out
-when somebody asks (`settle`), because a lock per record would cost more than the record.
+the batch it came in: so `commit` inside the loop commits what the loop has seen. It is computed
+on demand (`settle`), because a lock per record would cost more than the record.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""The consumer's figures, under Kafka's names.
+"""The consumer's metrics, under Kafka's names.
 
 Two sets of totals, because two threads count: what the program gets, on the caller's thread, and
 what is fetched, on the I/O thread. Never per record.

@@ -1,4 +1,4 @@
-"""Results that the I/O thread brings and the caller's thread waits for."""
+"""Results that the I/O thread sets and the caller's thread waits for."""
 
 from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class Pending(Generic[Value]):
-    """One result: kafka-python's future, as far as there is something to wait for here.
+    """One result, with the part of kafka-python's future interface that applies here.
 
     The I/O thread completes it once; the order of its stores makes it safe to read without a
     lock: `is_done` comes last.

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Rebalancer:
-    """Does the steps that membership asks for."""
+    """Runs the steps that the membership posts."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Rebalancer:
             subscription.assign_from_group(())
 
     def _lose_all(self) -> None:
-        """The partitions are others' already: commits would be refused."""
+        """Drop partitions that other members may own already: a commit would be refused."""
         subscription = self._subscription
         lost = subscription.assigned()
         subscription.hold()

@@ -6,7 +6,7 @@ logs or calls out while it holds the lock.
 Each partition has two offsets. The *position* is the next record that the program gets: only
 what it got moves it, and commits are made of it. The *fetch offset* runs ahead of it: the next
 one to ask a broker for. And each has an *epoch*, which changes whenever the partition is
-assigned, sought or reset: whatever was asked for in an earlier epoch is void when it arrives.
+assigned, sought or reset: a response to a request of an earlier epoch is stale, and dropped.
 """
 
 import re
@@ -181,7 +181,7 @@ class SubscriptionState:
             return bool(held)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
-        """The listener knows of the partitions: begin, or go on. Those gone are passed over."""
+        """Start fetching partitions that the listener knows of; ignores unassigned ones."""
         with self._lock:
             self._version += 1
             for partition in partitions:
@@ -201,12 +201,12 @@ class SubscriptionState:
     def seek(
         self, partition: TopicPartition, offset: int, leader_epoch: int = NO_LEADER_EPOCH
     ) -> None:
-        """Go on at `offset`; what was fetched before is dropped."""
+        """Continue at `offset`; what was fetched before is dropped."""
         with self._lock:
             self._of(partition).move(self._next_epoch(), offset, leader_epoch)
 
     def request_reset(self, partitions: Iterable[TopicPartition], reset: OffsetReset) -> None:
-        """Look up the beginning or the end, and go on there."""
+        """Look up the beginning or the end, and continue there."""
         with self._lock:
             for state in [self._of(partition) for partition in partitions]:
                 state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
@@ -359,7 +359,7 @@ class SubscriptionState:
             return bool(states)
 
     def is_current(self, at: PartitionEpoch) -> bool:
-        """Whether the epoch is the partition's present one."""
+        """Whether the epoch is the partition's current one; if not, the data is stale."""
         with self._lock:
             return self._in_epoch(at) is not None
 

@@ -1,7 +1,7 @@
 """Which topics the consumer has to know, and what the cluster says about them.
 
-The I/O thread only. Resolves a pattern to topics, and speaks up where a topic cannot be read: a
-consumer of a misspelt topic would wait for ever without a word.
+The I/O thread only. Resolves a pattern to topics, and reports topics that cannot be read: a
+consumer of a misspelt topic would wait silently.
 """
 
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class TopicInterest:
-    """Keeps the metadata's topics those that are read."""
+    """Keeps the metadata of the topics that are read."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class TopicInterest:
         """Look at a new snapshot; tell whether the subscribed topics changed by it."""
         changed = self._match(snapshot)
         for topic in self._subscription.topics_to_know():
-            self._speak_up(topic, snapshot.topic_errors.get(topic))
+            self._report(topic, snapshot.topic_errors.get(topic))
         return changed
 
     def _match(self, snapshot: ClusterMetadata) -> bool:
@@ -75,9 +75,9 @@ class TopicInterest:
             if not (self._exclude_internal_topics and topic.is_internal)
         )
 
-    def _speak_up(self, topic: str, error: type[KafkaError] | None) -> None:
+    def _report(self, topic: str, error: type[KafkaError] | None) -> None:
         if error is self._troubles.get(topic):
-            return  # said already
+            return  # reported already
         if error is None:
             del self._troubles[topic]
             return

@@ -48,7 +48,7 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
     The options are kafka-python's and Java's: see docs/configuration.md.
     """
 
-    # Any: a type checker would hold the values of `**{"linger.ms": 20}` against it.
+    # Any: else a type checker would reject the values of `**{"linger.ms": 20}`.
     def __init__(self, *, environment: Any = None, **configs: Any) -> None:
         """Connect to the cluster.
 
@@ -64,7 +64,7 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
         self.config = config
         serializers = (config["key.serializer"], config["value.serializer"])
         closers = (getattr(one, "close", None) for one in serializers)
-        # What ends with the producer, the last one first.
+        # Closed with the producer, in reverse order.
         self._closers: deque[Callable[[], object]] = deque(filter(callable, closers))
         try:
             self._set_up(config, environment)
@@ -95,8 +95,8 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
             raise
 
     def _choose_send(self, intake: RecordIntake) -> BulkIntake:
-        """Let `send`, and what sends many, go the shortest way that the configuration allows."""
-        # None of this refers to the producer: it is gone as soon as its program drops it.
+        """Choose the fastest path for `send` and the bulk sends that the configuration allows."""
+        # No reference back to the producer, so that it is collected when the program drops it.
         slow_send: Callable[..., FutureRecordMetadata] = intake.send
         if self._interceptors is not None:
             slow_send = partial(self._interceptors.send, intake.send)
@@ -215,7 +215,7 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
     def metrics(
         self, raw: bool = False
     ) -> dict[str, dict[str, float]] | dict[MetricName, KafkaMetric]:
-        """The producer's figures, by group and Kafka's name; `raw` gives an object for each."""
+        """The metrics, by Kafka's groups and names; `raw` returns a `KafkaMetric` for each."""
         metrics = self._core.metrics
         return metrics.metrics(self._core.client_id) if raw else metrics.snapshot()
 

@@ -55,7 +55,7 @@ class FetchBuffer:
             return None
 
     def remove(self, fetch: CompletedFetch) -> None:
-        """The fetch is read or void: let go of its bytes."""
+        """Drop a fetch that was read or is stale."""
         with self._lock:
             self._fetches.remove(fetch)
             partition = fetch.at.partition

@@ -1,13 +1,12 @@
 """Sends fetch requests ahead of the program's polls. The I/O thread only.
 
-One request per broker at a time, with all partitions that it leads. The next one goes out as soon
-as the answer is here, from where the answer's last batch ends, whether the program has read it or
-not, as long as the fetch buffer has room: so no broker idles because a program is busy.
+One request per broker at a time, with all partitions that it leads. The next request is sent as
+soon as the response is here, from where its last batch ends, whether or not the program has read
+it, as long as the fetch buffer has room.
 
-A broker holds a fetch back until it has data, up to `fetch.max.wait.ms`, and with it all that
-comes behind on the connection. A partition that has to be fetched meanwhile (it was sought, or
-just assigned) does not wait for that: it goes by the second connection, in a request that the
-broker answers at once.
+A broker holds a fetch until it has data, up to `fetch.max.wait.ms`, and delays everything behind it
+on the connection. A partition that is sought or assigned meanwhile is fetched on the second
+connection, in a request that the broker answers at once.
 """
 
 import logging
@@ -62,7 +61,7 @@ class FetchOptions(NamedTuple):
 
 
 class _Route(NamedTuple):
-    """To a broker by its first connection, or aside by the second."""
+    """The first connection to a broker, or the second (`is_aside`)."""
 
     node: int
     is_aside: bool
@@ -111,7 +110,7 @@ class FetchRequestManager:
         if seen == self._seen:
             return PollResult((), wake_at_ms)
         if not self._buffer.has_room(self._subscription.resting()):
-            return PollResult((), wake_at_ms)  # who takes from the buffer wakes the loop
+            return PollResult((), wake_at_ms)  # reading from the buffer wakes the loop
         self._seen = seen
         requests = [
             self._request(route, targets, now_ms) for route, targets in self._by_route().items()
@@ -124,7 +123,7 @@ class FetchRequestManager:
         self._inbox.ring()
 
     def _end_rests(self, now_ms: float) -> float:
-        """Forget the back-offs that are over; tell when the next one is."""
+        """Drop the back-offs that are over; returns when the next one ends."""
         over = [what for what, until_ms in self._rests_until.items() if until_ms <= now_ms]
         for what in over:
             del self._rests_until[what]
@@ -266,7 +265,7 @@ class FetchRequestManager:
         if not records:
             return None
         if next_offset == target.fetch_offset:
-            # Not a whole batch: the caller's thread will say so. Do not ask for it for ever.
+            # Not a whole batch: the caller's thread raises. Do not fetch it again until then.
             self._subscription.fail(at)
         aborted = None
         if self._options.isolation_level == READ_COMMITTED:
@@ -282,7 +281,7 @@ class FetchRequestManager:
     def _fail(
         self, target: FetchTarget, error: type[KafkaError], now_ms: float
     ) -> CompletedFetch | None:
-        """Try again a little later, or let the caller's thread decide what happens."""
+        """Retry after the back-off, or pass the error to the caller's thread."""
         topic, partition = target.partition
         what = f"{topic}-{partition} at offset {target.fetch_offset}"
         for_caller = error in (OffsetOutOfRangeError, CorruptRecordError)

@@ -29,7 +29,7 @@ _EPOCH_MAX = 2**31 - 1
 
 
 class SessionPartition(NamedTuple):
-    """How one partition is to be fetched; what is equal to the last time is not sent again."""
+    """How one partition is fetched; sent again only when it has changed."""
 
     topic_id: Uuid
     fetch_offset: int
@@ -60,7 +60,7 @@ class FetchSession:
     def fill(
         self, request: FetchRequest, wanted: Mapping[TopicPartition, SessionPartition]
     ) -> None:
-        """Put into the request what the broker has to be told to serve `wanted`."""
+        """Fill in the partitions that the broker needs to know to serve `wanted`."""
         if any(
             partition in self._partitions and self._partitions[partition].topic_id != want.topic_id
             for partition, want in wanted.items()
@@ -88,7 +88,7 @@ class FetchSession:
         return name if topic_id == ZERO_UUID else self._topic_names.get(topic_id)
 
     def on_response(self, response: FetchResponse) -> bool:
-        """Note what the session is now; False if the response cannot be used."""
+        """Update the session; False if the response cannot be used."""
         if response.error_code != NONE:
             error = for_code(response.error_code)
             log.info("node %d refused fetch session %d: %s", self.node, self._id, error.name)

@@ -60,7 +60,7 @@ class _Commit:
 
 
 class CommitManager:
-    """Sends commits in the order they were asked for."""
+    """Sends commits in the order of the calls."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CommitManager:
         committer: Callable[[], Committer | KafkaError],
         on_member_error: Callable[[KafkaError, Committer], None],
     ) -> None:
-        """Membership says who commits, and is told if the coordinator disagrees."""
+        """`committer` returns the member that commits; `on_member_error` gets its errors."""
         self._group_id = group_id
         self._coordinator = coordinator
         self._cluster = cluster

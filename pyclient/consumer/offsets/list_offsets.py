@@ -1,7 +1,7 @@
-"""Looks offsets up by time: the beginning, the end, or the first record from a moment on.
+"""Looks up offsets by time: the beginning, the end, or the first record at or after a timestamp.
 
-The I/O thread only. The unit is one partition; those of one leader travel together. What fails
-for a passing reason is tried again until its time is up.
+The I/O thread only. A lookup is for one partition; lookups with the same leader share a request.
+Retriable errors are retried until the lookup's deadline.
 """
 
 import math
@@ -75,7 +75,7 @@ class OffsetLookup:
         self.trouble: KafkaError | None = None
 
     def expire(self) -> None:
-        """Answer that the time is up, and what stood in the way."""
+        """Fail the lookup with a timeout that names the last error."""
         reason = f": {self.trouble}" if self.trouble else ""
         topic, number = self.partition
         error = KafkaTimeoutError(f"the offset of {topic}-{number} was not found in time{reason}")
@@ -118,7 +118,7 @@ class ListOffsetsManager:
         self._waiting.append(OffsetLookup(partition, timestamp, on_done, expires_at_ms, is_wanted))
 
     def poll(self, now_ms: float) -> PollResult:
-        """Send what can be sent, to each leader in one request."""
+        """The ListOffsets requests that can be sent now, one per leader."""
         if not self._waiting:
             return NOTHING_TO_DO
         waiting, self._waiting = self._waiting, []
@@ -223,7 +223,7 @@ class ListOffsetsManager:
 
 
 def _place(lookup: OffsetLookup, pages: list[_Page]) -> None:
-    """Into the first request that has not got the partition yet: it may be there only once."""
+    """Add to the first page without the partition: a request may name it only once."""
     for page in pages:
         if page.setdefault(lookup.partition, lookup) is lookup:
             return
