@@ -1,4 +1,4 @@
-"""What a broker speaks: learnt from its answer to the first request, used for all others."""
+"""The API versions of a broker: from its answer to the first request, used for all others."""
 
 import struct
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def read_api_versions(
     if answered != correlation_id:
         raise CorrelationIdError(f"a response to request {answered}, expected was {correlation_id}")
     if error_code == UnsupportedVersionError.code and version != LAST_RESORT:
-        # Nothing past the code is to be trusted, not even its layout: some brokers fill it
+        # Do not parse anything behind the error code: some brokers fill it
         # in the version that was asked for, some in version 0, some wrongly.
         return None
     if error_code:

@@ -100,7 +100,7 @@ class Connection:
 
     @property
     def is_disconnected(self) -> bool:
-        """Whether nothing is there, nor on its way."""
+        """Whether there is no connection and no attempt to make one."""
         return self.state is ConnectionState.DISCONNECTED
 
     @property
@@ -158,7 +158,7 @@ class Connection:
         self.continue_resolving(now_ms)
 
     def continue_resolving(self, now_ms: float) -> None:
-        """Go on once the look-up is done."""
+        """Open the first address once the name is resolved."""
         resolution = self._resolution
         if resolution is None or not resolution.done:
             return
@@ -182,7 +182,7 @@ class Connection:
         self.setup_deadline_ms = now_ms + timeout_ms
 
     def _greet(self, now_ms: float) -> None:
-        """Ask what the broker speaks, in the highest version; it answers any of them."""
+        """Send ApiVersions in the highest version; a broker answers any version."""
         self._become(ConnectionState.CHECKING_API_VERSIONS)
         self._begin_step(now_ms)
         self._send_greeting(broker_versions.FIRST_TRIED)
@@ -292,7 +292,7 @@ class Connection:
         self._finish(entry.unsent, response)
 
     def _mute(self, throttle_time_ms: float, now_ms: float) -> None:
-        """A quota is exceeded: send nothing for a while."""
+        """Send nothing until the throttle time is over."""
         log.debug("%s throttles this client for %d ms", self.where, throttle_time_ms)
         self.muted_until_ms = max(self.muted_until_ms, now_ms + throttle_time_ms)
 
@@ -304,7 +304,7 @@ class Connection:
         return entry
 
     def _finish_written(self, transport: Transport) -> None:
-        """Finish the oldest requests that get no response, as far as they have left."""
+        """Finish the oldest requests without a response (acks=0) that were written."""
         while (
             self.unanswered
             and (entry := self.in_flight.oldest()) is not None
@@ -328,7 +328,7 @@ class Connection:
     # --- losing the connection ---------------------------------------------------------------
 
     def on_time(self, now_ms: float) -> None:
-        """End what has taken too long: the set-up, requests in flight, requests that queue."""
+        """Time out the set-up, requests in flight, and queued requests."""
         if self.transport is not None:
             self._finish_written(self.transport)
         if now_ms >= self.setup_deadline_ms:
@@ -385,7 +385,7 @@ class Connection:
             self._finish(entry.unsent, error)
 
     def close(self, error: KafkaError, now_ms: float) -> None:
-        """End the connection for good, and everything that waits for it."""
+        """Close the connection for good, and fail its requests."""
         if not self.is_disconnected:
             self.disconnect(now_ms)
         for entry in self._take_in_flight():

@@ -1,4 +1,4 @@
-"""The states of a connection, and which may follow which: the whole machine is this table."""
+"""The states of a connection, and the table of allowed transitions."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class ConnectionState(Enum):
-    """Where a connection stands: the higher, the farther it got."""
+    """The state of a connection; a higher value is closer to ready."""
 
     DISCONNECTED = auto()
     RESOLVING = auto()

@@ -49,7 +49,7 @@ class Engine:
     """The part that all clients share.
 
     Attributes:
-        clock, entropy: time and chance; everything above the engine takes them from here.
+        clock, entropy: used by everything above the engine.
         network: the connections; for request managers, on the I/O thread.
         metadata: what is known of the cluster.
     """
@@ -180,11 +180,11 @@ class Engine:
             )
 
     def close_at_exit(self) -> None:
-        """The interpreter is about to end."""
+        """Close a client that is still open when the interpreter exits."""
         self.close(_EXIT_TIMEOUT_MS)
 
     def after_fork_in_child(self) -> None:
-        """This process is a forked child, without the I/O thread."""
+        """Mark the client as unusable in a forked child, which has no I/O thread."""
         reason = (
             f"it was made in process {os.getppid()}, and this is a forked child ({os.getpid()})"
             " where its connections do not work: make a new client here"
@@ -236,7 +236,7 @@ class Engine:
         self._io_thread.submit(command)
 
     def run_beside(self, function: Callable[[], None], name: str) -> None:
-        """Have something done that may wait, neither here nor on the I/O thread."""
+        """Run a function that may block on a thread of its own."""
         self._environment.run_beside(function, name)
 
     def call(self, function: Callable[[], Result], timeout_ms: float) -> Result:
@@ -308,7 +308,7 @@ def _socket_options(config: Mapping[str, Any]) -> SocketOptions:
 
 def _tls(config: Mapping[str, Any]) -> TlsSettings | None:
     if config["security.protocol"] == SSL:
-        from pyclient.net.tls import tls_settings  # loads `ssl`: who needs it pays
+        from pyclient.net.tls import tls_settings  # loads `ssl`, only where it is needed
 
         return tls_settings(config)
     idle = tls_options_given(config)

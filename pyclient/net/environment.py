@@ -35,7 +35,7 @@ class Environment(Protocol):
         """Create the client's poller, which owns its connections."""
 
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
-        """Have a loop run from now on; the function returned waits for it to be gone."""
+        """Start a loop; the returned function waits for its end."""
 
     def run_beside(self, function: Callable[[], None], name: str) -> None:
         """Run a function that may block on another thread."""
@@ -57,7 +57,7 @@ class SystemEnvironment:
         return SelectorPoller(options)
 
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
-        """Have a loop run on a thread of its own.
+        """Start a loop on a daemon thread.
 
         A daemon, because the interpreter joins all others before `atexit` handlers run: a
         client that was not closed would keep the program from ending.
@@ -67,6 +67,6 @@ class SystemEnvironment:
         return thread.join
 
     def run_beside(self, function: Callable[[], None], name: str) -> None:
-        """Have something done on a thread of its own, which the program's end does not wait for."""
+        """Run a function on a daemon thread."""
         with suppress(RuntimeError):  # no new threads at the end of the interpreter
             threading.Thread(target=function, name=name, daemon=True).start()

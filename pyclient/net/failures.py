@@ -1,4 +1,4 @@
-"""Why a connection failed, in words: the address, the cause, and what to do about it."""
+"""The errors of failed connections: the address, the cause, and what to do about it."""
 
 import errno
 import socket
@@ -108,6 +108,6 @@ def not_kafka(where: str, error: Exception) -> KafkaConnectionError:
 
 
 def broken(where: str, error: Exception) -> KafkaConnectionError:
-    """A connection that worked came to its end."""
+    """A connection that was ready broke."""
     reason = getattr(error, "strerror", None) or str(error)
     return KafkaConnectionError(f"{where}: the connection broke ({reason.lower()})")

@@ -26,10 +26,10 @@ class Command(Protocol):
     """A call for the loop that is told if the loop ends before it runs."""
 
     def __call__(self) -> None:
-        """Do it. On the I/O thread."""
+        """Run the command. On the I/O thread."""
 
     def fail(self, error: KafkaError) -> None:
-        """The loop has ended. On any thread."""
+        """The loop ended before the command ran. On any thread."""
 
 
 class _Call(Generic[Result]):
@@ -115,14 +115,14 @@ class IoThread:
         return cast(Result, call.result)
 
     def stop(self) -> None:
-        """Have the loop end after its present turn; `ended` wakes when it has."""
+        """End the loop after its current turn; `ended` wakes when it has."""
         self._closing = True
         self._poller.wake()
 
     # --- on the I/O thread -------------------------------------------------------------------
 
     def run(self) -> None:
-        """Turn until `stop`, then fail what is left and let go of everything."""
+        """Run turns until `stop`, then fail what is left and close everything."""
         self._waiting.claim_io_thread()
         try:
             while not self._closing:
@@ -160,7 +160,7 @@ class IoThread:
             log.exception("A command failed on the I/O thread")
 
     def finish(self) -> None:
-        """The loop is over: fail every request, manager and caller that still waits."""
+        """Fail every request, manager and caller that still waits, and close the poller."""
         error: KafkaError = Cancelled("the client was closed")
         if self.failure is not None:
             error = IllegalStateError(f"the client's I/O thread has failed: {self.failure!r}")

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class MetadataManager:
-    """The snapshot, and the requests that renew it.
+    """The snapshot, and the requests that update it.
 
     Attributes:
         snapshot: what is known now. Any thread may read it.
@@ -102,20 +102,20 @@ class MetadataManager:
         self._io_thread.wake()
 
     def add_topic(self, topic: str) -> None:
-        """Keep describing a topic; if it is not known, ask at once."""
+        """Keep the metadata of a topic; request it at once if it is not known."""
         self._io_thread.submit(lambda: self._add_topic(topic))
 
     def set_topics(self, topics: Iterable[str] | None) -> None:
-        """Describe these topics and no others; None means all that the cluster has."""
+        """Keep the metadata of exactly these topics; None for all topics."""
         names = None if topics is None else dict.fromkeys(topics, math.inf)
         self._io_thread.submit(lambda: self._set_topics(names))
 
     def forget_topic(self, topic: str) -> None:
-        """Stop describing a topic."""
+        """Drop the metadata of a topic."""
         self._io_thread.submit(lambda: self._forget_topic(topic))
 
     def wait_for_topic(self, topic: str, timeout_ms: float) -> TopicMetadata:
-        """The topic's description, as soon as there is one.
+        """Wait for a topic's metadata.
 
         Raises:
             KafkaTimeoutError: there is none; says what stands in the way.
@@ -140,7 +140,7 @@ class MetadataManager:
             known = snapshot
 
     def wait_for_update(self, seen: ClusterMetadata, timeout_ms: float) -> ClusterMetadata:
-        """The snapshot, as soon as it is another one than `seen`.
+        """Wait for a snapshot other than `seen`.
 
         Raises:
             KafkaTimeoutError: there was none in time; says what stands in the way.
@@ -184,7 +184,7 @@ class MetadataManager:
     # --- on the I/O thread -------------------------------------------------------------------
 
     def keep_topic(self, topic: str) -> None:
-        """Go on describing a topic, if it was forgotten; else it is asked for at its pace."""
+        """Keep the metadata of a topic that may have been dropped as idle."""
         if self._topics is not None and topic not in self._topics:
             self._add_topic(topic)
 
@@ -197,7 +197,7 @@ class MetadataManager:
         leaders: Mapping[TopicPartition, tuple[int, int]],
         endpoints: Iterable[BrokerMetadata],
     ) -> None:
-        """Take over leaders, (id, epoch) each, that a Produce or Fetch response named."""
+        """Use newer leaders, (id, epoch) each, that a Produce or Fetch response named (KIP-951)."""
         snapshot = self.snapshot.with_leaders(leaders, endpoints)
         if snapshot is not self.snapshot:
             self._network.set_brokers(snapshot.brokers.values(), self._clock.monotonic_ms())

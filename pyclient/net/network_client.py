@@ -74,7 +74,7 @@ class NetworkClient:
     # --- nodes -------------------------------------------------------------------------------
 
     def set_brokers(self, brokers: Iterable[BrokerMetadata], now_ms: float) -> None:
-        """Take over what the metadata says. Connections to nodes that left end when unused."""
+        """Use the brokers of new metadata. Connections to removed nodes close when unused."""
         self._brokers = {one.node_id: one for one in brokers}
         self._candidates = list(self._brokers or self._bootstrap)
         for node, connection in self._connections.items():
@@ -151,12 +151,12 @@ class NetworkClient:
         return sum(len(one.in_flight) for one in self._connections.values())
 
     def least_loaded_node(self, now_ms: float) -> int | None:
-        """The node to ask what any node can answer; None if none can take a request now."""
+        """The best node for a request that any node can serve; None if none is ready."""
         connection = self._least_loaded(now_ms)
         return None if connection is None else connection.broker.node_id
 
     def troubles(self, now_ms: float) -> list[str]:
-        """What keeps the nodes that would serve any request from doing so. Any thread."""
+        """Why the candidate nodes cannot be used. Any thread."""
         troubles = []
         for node in list(self._candidates):
             connection = self._connections.get(node)
@@ -185,7 +185,7 @@ class NetworkClient:
         return False
 
     def send(self, unsent: UnsentRequest, now_ms: float) -> None:
-        """Send a request, as soon as its node can take it."""
+        """Send a request as soon as its node is ready."""
         timeout_ms = self._request_timeout_ms if unsent.timeout_ms is None else unsent.timeout_ms
         entry = InFlightRequest(unsent, now_ms + timeout_ms)
         self._due_at(entry.deadline_ms)
@@ -205,7 +205,7 @@ class NetworkClient:
             self._see_to_queue(connection, now_ms)
 
     def disconnect(self, node: int, now_ms: float) -> None:
-        """Give up the connection to a node; what is in flight on it fails."""
+        """Close the connection to a node; its requests in flight fail."""
         connection = self._connections.get(node)
         if connection is not None and not connection.is_disconnected:
             connection.lose(
@@ -225,7 +225,7 @@ class NetworkClient:
     # --- turns of the loop -------------------------------------------------------------------
 
     def on_events(self, news: Sequence[Transport], now_ms: float) -> None:
-        """Take in what the poller brought, do what is due, and call back."""
+        """Handle what the poller reports, time out what is due, and call back."""
         for transport in news:
             connection = transport.owner
             if connection.transport is transport:

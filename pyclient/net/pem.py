@@ -105,7 +105,7 @@ def load_identity(
 
 
 def load_trust(context: ssl.SSLContext, source: Pem) -> None:
-    """Have a context trust the authorities whose certificates these are.
+    """Trust these CA certificates.
 
     Raises:
         KafkaConfigurationError: there are none.
@@ -114,7 +114,7 @@ def load_trust(context: ssl.SSLContext, source: Pem) -> None:
 
 
 def load_revocations(context: ssl.SSLContext, source: Pem) -> None:
-    """Have a context refuse the certificates that a list revokes.
+    """Reject the certificates of a revocation list.
 
     Raises:
         KafkaConfigurationError: it is no such list.
@@ -135,7 +135,7 @@ def set_versions(context: ssl.SSLContext, protocols: list[str]) -> None:
     """Speak these versions of TLS, of `TLSv1.2` and `TLSv1.3`."""
     versions = [ssl.TLSVersion[one.replace(".", "_")] for one in protocols]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
-    # Nobody in Kafka needs it, and without it a read never has to write, nor a write to read.
+    # Kafka does not need renegotiation, and without it a read never has to write, or vice versa.
     context.options |= ssl.OP_NO_RENEGOTIATION
 
 

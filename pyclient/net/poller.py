@@ -1,4 +1,4 @@
-"""The seam between the engine and the network: write what is queued, wait, read what came.
+"""The interface between the engine and the network: write, wait, read.
 
 `Poller` and `Transport` are all that the engine knows of a network. Here they stand on sockets
 and the system's selector; a scripted network stands in for them in tests, and one native call
@@ -72,10 +72,10 @@ class Poller(Protocol):
         """
 
     def wake(self) -> None:
-        """End the present poll, or the next one if none is under way. Any thread."""
+        """End the current poll, or the next one if none is under way. Any thread."""
 
     def close(self) -> None:
-        """Let go of everything. Transports have been closed before."""
+        """Close the poller. Its transports are closed already."""
 
 
 class SelectorPoller:
@@ -85,7 +85,7 @@ class SelectorPoller:
         self._options = options
         self._transport = TcpTransport
         if options.tls is not None:
-            from pyclient.net.tls_transport import TlsTransport  # loads `ssl`: who needs it pays
+            from pyclient.net.tls_transport import TlsTransport  # loads `ssl`
 
             self._transport = TlsTransport
         self._selector = selectors.DefaultSelector()
@@ -123,7 +123,7 @@ class SelectorPoller:
         self._selector.unregister(transport.socket)
 
     def wake(self) -> None:
-        """End the present poll, or the next one if none is under way. Any thread."""
+        """End the current poll, or the next one if none is under way. Any thread."""
         # The order matters: the poll says that it sleeps before it looks at the flag. So
         # either it sees the flag, or we see that it sleeps. A second byte does no harm, and a
         # note that one is on its way would: a signal handler may interrupt us before it is sent.

@@ -1,4 +1,4 @@
-"""What the I/O thread asks of a core, and what a core hands back.
+"""The interface between the I/O thread and the managers that it polls.
 
 A request manager is sans-IO: it is polled with the time, returns the requests it wants sent and
 when it wants to be polled again, and is told each outcome by the request's `on_done`. It never
@@ -29,7 +29,7 @@ def coordinator_connection(node_id: int) -> int:
 
 
 class UnsentRequest:
-    """A request on its way to the network.
+    """A request that a manager wants sent.
 
     Attributes:
         request: the message; the connection picks the version.
@@ -80,13 +80,13 @@ NOTHING_TO_DO = PollResult()
 
 
 class RequestManager(Protocol):
-    """A core that the I/O thread drives."""
+    """A manager that the I/O thread polls on every turn."""
 
     def poll(self, now_ms: float) -> PollResult:
         """The requests to send now. Called on every turn of the loop, so it has to be cheap."""
 
     def close(self, error: KafkaError) -> None:
-        """The loop has ended and polls no more: fail whatever still waits with `error`.
+        """The loop has ended: fail what still waits with `error`.
 
         Called once, as the last thing on the I/O thread, after every request's `on_done`.
         """

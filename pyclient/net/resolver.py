@@ -1,4 +1,4 @@
-"""Host names to addresses, without holding up the I/O thread.
+"""Resolves host names without blocking the I/O thread.
 
 The system's look-up blocks, for many seconds when a name server is gone. So a name is looked up
 on a short-lived daemon thread, and only a numeric address at once.

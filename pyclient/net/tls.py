@@ -1,4 +1,4 @@
-"""A client's TLS: the `ssl.` options made into a context, once, when the client is made.
+"""A client's TLS options, made into an `ssl.SSLContext` once, when the client is created.
 
 Imported only where `security.protocol` is SSL, so that other clients do not load `ssl`.
 """
@@ -61,7 +61,7 @@ def tls_settings(config: Mapping[str, Any]) -> TlsSettings:
 
 
 def _given(config: Mapping[str, Any]) -> TlsSettings:
-    """The program has made a context: then nothing else may be asked for."""
+    """The settings for a context of the program; other TLS options are refused."""
     context: ssl.SSLContext = config[_CONTEXT]
     for name in tls_options_given(config):
         agrees = name == "ssl.check.hostname" and config[name] == context.check_hostname

@@ -46,7 +46,7 @@ class TlsTransport(TcpTransport):
         super().__init__(address, options, owner, poller)
 
     def close(self) -> None:
-        """Say goodbye if that can be done without waiting, and let go of everything."""
+        """Send close_notify if that does not block, and close the socket."""
         self._chunk = _NOTHING
         if self._is_open and self.secured and self.error is None:
             assert isinstance(self.socket, ssl.SSLSocket)
@@ -71,7 +71,7 @@ class TlsTransport(TcpTransport):
             self.error = error
 
     def flush(self) -> bool:
-        """Go on with the handshake, then write what is queued; False if it has to wait."""
+        """Continue the handshake, then write what is queued; False if it has to wait."""
         if not self.secured:
             return self.error is not None or self._shake_hands()
         while self.error is None and self._take_chunk():
@@ -80,7 +80,7 @@ class TlsTransport(TcpTransport):
             except (ssl.SSLWantWriteError, ssl.SSLWantReadError, InterruptedError):
                 return False  # to read first is wanted by contexts that renegotiate, not by ours
             except OSError as error:
-                # A broker that refuses our certificate says so, and hangs up: that is the cause.
+                # A broker that rejects our certificate sends an alert first: report that.
                 self.receive(memoryview(bytearray(_RECORD_BYTES)))
                 self.error = self.error or error
                 break
@@ -122,9 +122,9 @@ class TlsTransport(TcpTransport):
         return len(self._chunk) > 0
 
     def receive(self, scratch: memoryview) -> None:
-        """Go on with the handshake, or read what has arrived."""
+        """Continue the handshake, or read what has arrived."""
         if self.error is not None:
-            return  # found while writing, on this very turn: what comes now is only the end
+            return  # found while writing in this turn: keep the first error
         if not self.secured:
             if not self.flush():
                 self._poller.unflushed(self)  # which waits until it can write

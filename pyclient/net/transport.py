@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyclient.net.poller import SelectorPoller
     from pyclient.net.tls import TlsSettings
 
-# The most buffers that one call of the system takes.
+# The most buffers that one system call takes.
 _PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024) if hasattr(os, "sysconf") else 1024
 # Without `sendmsg`, parts are joined up to this many bytes: a packet each would be worse.
 _JOINED_BYTES_MAX: Final = 1 << 16

@@ -40,7 +40,7 @@ class Waiting(Protocol):
         """Whether the calling thread is the I/O thread: a callback, then, that must not wait."""
 
     def abandon(self, error: KafkaError) -> None:
-        """Nobody is left to wake a waiter: from now on every wait raises `error`."""
+        """Make every wait raise `error`: no thread is left to wake a waiter."""
 
 
 def check_may_wait(waiting: Waiting, call: str) -> None:
@@ -118,5 +118,5 @@ class ThreadWaiting:
         return threading.get_ident() == self._io_thread
 
     def abandon(self, error: KafkaError) -> None:
-        """Nobody is left to wake a waiter: from now on every wait raises `error`."""
+        """Make every wait raise `error`: no thread is left to wake a waiter."""
         self.abandoned = error

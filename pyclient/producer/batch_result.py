@@ -41,7 +41,7 @@ class Waits(Protocol):
         """Raise if nothing will ever come: a forked child, a dead I/O thread."""
 
     def check_may_wait(self, call: str) -> None:
-        """Raise inside a callback, where waiting would be for ever."""
+        """Raise inside a callback, where waiting would deadlock."""
 
 
 class _Wakeable(Protocol):
@@ -49,7 +49,7 @@ class _Wakeable(Protocol):
 
 
 class _Registration:
-    """What is to run for a record once the outcome is known."""
+    """A callback that runs once a record's outcome is known."""
 
     __slots__ = ("index", "run")
 
@@ -129,7 +129,7 @@ class BatchResult:
         self._finish()
 
     def split(self, counts: Sequence[int]) -> Sequence[BatchResult]:
-        """Hand the records over to new results, `counts` records each, in order."""
+        """Split into new results of `counts` records each, in order."""
         starts, start = [], 0
         for count in counts:
             starts.append(start)
@@ -151,7 +151,7 @@ class BatchResult:
         return result, index
 
     def register(self, index: int, run: Callable[[], None]) -> None:
-        """Have `run` called for a record once its outcome is known: at once, if it is."""
+        """Call `run` once a record's outcome is known: at once, if it is."""
         self._register(_Registration(index, run))
 
     def _register(self, registration: _Registration) -> None:

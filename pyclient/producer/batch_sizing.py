@@ -1,4 +1,4 @@
-"""How large batches become: where one is ready, and how far it may grow while it has to wait.
+"""How large batches become: when one is ready, and how far it grows while it waits.
 
 Memory comes in buffers of `batch.size`. A batch that has `batch.size` bytes on the wire, as far as
 its topic's compression ratio tells, is ready. But it stays open, and takes more buffers, for as

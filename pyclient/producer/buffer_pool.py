@@ -19,7 +19,7 @@ Buffer: TypeAlias = bytearray | memoryview
 
 
 class Holder(Protocol):
-    """Who has buffers of the pool, or what they were exchanged for."""
+    """An owner of the pool's buffers, or of what they were exchanged for."""
 
     kept: memoryview | None
     spare: list[bytearray]
@@ -29,7 +29,7 @@ class Holder(Protocol):
 
 
 class _Claim:
-    """What a caller wants, and what was set aside for it; with a waiter if it has to queue."""
+    """What a caller asked for, and what was granted; with a waiter if it queues."""
 
     __slots__ = ("buffer", "granted", "size", "waiter")
 
@@ -89,7 +89,7 @@ class BufferPool:
         return len(self._queue)
 
     def allocate(self, size: int, timeout_ms: float) -> bytearray:
-        """A buffer of `size` bytes; blocks while there is no memory or others were here first.
+        """A buffer of `size` bytes; blocks while memory is short or earlier callers wait.
 
         Raises:
             BufferExhaustedError: there was no memory for `timeout_ms`.
@@ -110,7 +110,7 @@ class BufferPool:
                 self._on_exhausted()
                 self._wait_for(claim, claim.waiter, timeout_ms)
             return self._buffer_of(claim)
-        except BaseException:  # Ctrl-C, say: the memory must not go with it
+        except BaseException:  # Ctrl-C, say: do not leak the memory
             self._give_up(claim)
             raise
 
@@ -166,7 +166,7 @@ class BufferPool:
         return buffer
 
     def release(self, buffers: Iterable[Buffer]) -> None:
-        """Take buffers back, and serve those who wait."""
+        """Take buffers back, and grant waiting claims."""
         with self._lock:
             self._returning += buffers
             self._take_back()
@@ -194,7 +194,7 @@ class BufferPool:
 
     @property
     def is_short(self) -> bool:
-        """Whether more than half of the memory is held; a look without the lock."""
+        """Whether more than half of the memory is in use; read without the lock."""
         return 2 * self._available() < self.total
 
     def _take_back(self) -> None:
@@ -258,7 +258,7 @@ class BufferPool:
     def _grant(self) -> list[_Claim]:
         """Set memory aside for the oldest claims, as far as it goes. Under the lock."""
         granted = []
-        # Nobody overtakes a large claim, or it would starve.
+        # In order: a large claim must not starve.
         while self._queue and self._available() >= self._queue[0].size:
             claim = self._queue.popleft()
             self._set_aside(claim)
@@ -285,7 +285,7 @@ class BufferPool:
         )
 
     def _give_up(self, claim: _Claim) -> None:
-        """Leave the queue; what was granted, perhaps in the last moment, goes to the next."""
+        """Leave the queue; memory that was granted already goes to the next claim."""
         with self._lock:
             if claim.granted:
                 claim.granted = False

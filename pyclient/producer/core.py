@@ -147,7 +147,7 @@ class ProducerCore:
         self.engine.check_usable(call)
 
     def flush(self, timeout: float | None) -> None:
-        """Have everything sent that was appended, and wait for the outcomes.
+        """Send everything that was appended, and wait for the outcomes.
 
         Raises:
             KafkaTimeoutError: some were not known in time.

@@ -26,10 +26,10 @@ class DeliveryDeadlines:
         return self._heap[0][0] if self._heap else math.inf
 
     def watch(self, batch: ProducerBatch) -> None:
-        """Mind a batch, if an older one of its partition is not minded already."""
+        """Watch a batch, unless an older one of its partition is watched already."""
         queue = batch.queue
         if not queue.is_watched:
-            # In this order: minded twice, after an interrupt, does no harm.
+            # In this order: being watched twice, after an interrupt, does no harm.
             heapq.heappush(self._heap, (self._deadline_ms(batch), next(self._serials), queue))
             queue.is_watched = True
 

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class ProducerInterceptors:
-    """Hands records and their outcomes to interceptors, and keeps their mistakes to itself."""
+    """Passes records and their outcomes to interceptors, and logs their exceptions."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
         self._interceptors = interceptors

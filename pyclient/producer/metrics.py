@@ -1,4 +1,4 @@
-"""The producer's figures, under Kafka's names.
+"""The producer's metrics, under Kafka's names.
 
 The I/O thread adds a few numbers per batch and per request, never per record. Rates, averages and
 maxima are about the last 30 to 60 s, as in Kafka, and are worked out when somebody asks.
@@ -63,7 +63,7 @@ class ProducerMetrics:
     # --- the I/O thread ----------------------------------------------------------------------
 
     def roll(self, now_ms: float) -> float:
-        """Begin a new window when it is time; when the next time is."""
+        """Start a new window if it is due; returns when the next one is."""
         if now_ms >= self._window.next_roll_ms:
             self._read_pool()
             self._window.roll(now_ms)

@@ -1,4 +1,4 @@
-"""What becomes of batches: written, sent again, split, or failed.
+"""Decides the outcome of batches: written, retried, split, or failed.
 
 Part of the sender; the I/O thread alone touches it. Every way a batch can end is here, and each
 gives the batch's memory back: at once, or, if time ran out while a request held it, when that
@@ -60,7 +60,7 @@ class RetryRules(NamedTuple):
 
 
 class BatchOutcomes:
-    """Decides about batches whose request is over, or whose time is."""
+    """Handles batches whose request is finished, or whose delivery time is over."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class BatchOutcomes:
         new_builder: BuilderFactory,
         troubles: Callable[[float], Sequence[str]],
     ) -> None:
-        """Decide nothing yet. `troubles` says at any time what keeps brokers from answering."""
+        """`troubles` describes why brokers do not answer."""
         self._troubles = troubles
         self._rules = rules
         self._accumulator = accumulator
@@ -125,7 +125,7 @@ class BatchOutcomes:
         self._reevaluate(batches, now_ms)
 
     def no_answer_expected(self, batches: Sequence[ProducerBatch], now_ms: float) -> None:
-        """With acks=0: the bytes have left, and that is all that will ever be known."""
+        """With acks=0: complete the batches, because no response will come."""
         nothing = PartitionProduceResponse(base_offset=NO_OFFSET)
         self._written([(batch, nothing) for batch in batches])
         self._reevaluate(batches, now_ms)
@@ -139,7 +139,7 @@ class BatchOutcomes:
             self._reevaluate(expired, now_ms)
 
     def abort(self, error: KafkaError) -> None:
-        """Fail everything, and take no more: the producer was closed, or cannot go on."""
+        """Fail all batches and refuse new records: the producer was closed, or has failed."""
         for batch in self._accumulator.take_all(error):
             self._fail(batch, error)
 
@@ -163,7 +163,7 @@ class BatchOutcomes:
         now_ms: float,
         record_errors: Mapping[int, KafkaError] | None = None,
     ) -> None:
-        """An attempt failed: the last one, or not."""
+        """Handle a failed attempt: split, retry or fail the batch."""
         batch.maybe_written = batch.maybe_written or _may_be_written(error)
         if batch.is_done:  # its time ran out before, and only its memory was still held
             self._pool.release(batch.take_buffers())
@@ -186,7 +186,7 @@ class BatchOutcomes:
         )
 
     def _can_renumber(self, batch: ProducerBatch, error: KafkaError) -> bool:
-        """Whether an error about numbers passes when the batch, or what precedes it, is sent."""
+        """Whether a sequence error passes when the batch, or the one before it, is retried."""
         if self._sequences is None:
             return False
         if isinstance(error, OutOfOrderSequenceError):
@@ -222,7 +222,7 @@ class BatchOutcomes:
         return batch.record_count > 1 and (self._sequences is None or not batch.maybe_written)
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Send the records of a batch that is too large for the broker in several ones."""
+        """Send a batch that is too large for the broker as several smaller ones."""
         # At most half of it, or a batch of no more than `batch.size` would never get smaller.
         limit = min(self._rules.batch_size, batch.builder.raw_size // 2)
         parts = split(batch, limit, self._pool, self._new_builder)
@@ -280,7 +280,7 @@ class BatchOutcomes:
         answers: Mapping[tuple[str, int], PartitionProduceResponse],
         response: ProduceResponse,
     ) -> None:
-        """Go to the new leaders that the broker named, without asking for metadata first."""
+        """Use the new leaders that the broker named (KIP-951), before the metadata is updated."""
         leaders = {
             TopicPartition(*key): (
                 partition.current_leader.leader_id,

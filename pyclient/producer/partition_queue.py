@@ -95,7 +95,7 @@ class PartitionQueue:
         return batch
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Insert a batch that is to be sent again, or a part of one that was split.
+        """Insert a batch that is retried, or a part of one that was split.
 
         In the order of sequence numbers, which is that of the records, and not simply in front:
         batches on the wire fail one after another, and that would turn 1, 2, 3 into 3, 2, 1.
@@ -172,7 +172,7 @@ class TopicQueues:
         self._stick_to(self.queues[self._sticky.partition])
 
     def update(self, metadata: TopicMetadata | None) -> list[tuple[PartitionQueue, int, int]]:
-        """Take over new partitions; None where the topic is not known any more.
+        """Apply new metadata; None if the topic is no longer known.
 
         Returns the partitions whose leader changed, or is the same in another epoch, with both.
         """
@@ -191,7 +191,7 @@ class TopicQueues:
         return changed
 
     def leave_sticky_queue(self) -> bool:
-        """Where there is no open batch: move on, if enough bytes have gone here.
+        """Choose another sticky partition if this one got enough bytes. Between two batches.
 
         Tells whether `sticky_queue` is another one now.
         """
@@ -210,7 +210,7 @@ class TopicQueues:
         self.compression_ratio -= better / 4 if better > 0 else better
 
     def refuse_growth(self, batch_size: int) -> None:
-        """The broker found a batch too large: let none grow again. The I/O thread."""
+        """Stop batches from growing: the broker found one too large. The I/O thread."""
         self.batch_max_size = min(self.batch_max_size, batch_size)
         self.compression_ratio = max(self.compression_ratio, 1.0)
 

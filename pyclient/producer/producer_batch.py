@@ -1,4 +1,4 @@
-"""A batch on its way: its records, its result, and what has been tried.
+"""One batch: its records, its result, and the state of its attempts.
 
 A batch belongs to one partition's queue. While it is open, callers' threads append to it under
 the accumulator's lock; once sealed, it is the I/O thread's alone. `result` is shared for good.
@@ -110,7 +110,7 @@ class ProducerBatch:
         return self.number + self.record_count
 
     def seal(self) -> None:
-        """Take no more records; nothing to linger for."""
+        """Accept no more records, and end the linger."""
         self.builder.seal()
         self.record_count = self.builder.record_count
         self.due_ms = DUE_NOW
@@ -121,7 +121,7 @@ class ProducerBatch:
         self.is_compressing = True
 
     def compress(self, pool: BufferPool) -> None:
-        """Do ahead, on the thread that filled it, what takes the longest of `close`.
+        """Compress on the thread that filled the batch, so that `close` is quick.
 
         It gives its buffers back at once: it may have to wait for long.
         """
@@ -129,7 +129,7 @@ class ProducerBatch:
         pool.exchange(self, parts[1])
 
     def take_unused(self) -> list[bytearray]:
-        """Buffers that the batch was given to grow into, and did not need after all."""
+        """Take out buffers that were lent for growth and not used."""
         unused = cast(list[bytearray], self.builder.release_unused())
         self.buffer_count -= len(unused)
         return unused

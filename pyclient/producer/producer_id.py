@@ -1,4 +1,4 @@
-"""Gets the idempotent producer its id, at the start and when the epochs of one are used up.
+"""Requests the idempotent producer's id: at the start, and when its epochs are used up.
 
 A request manager of its own, on the I/O thread. Nothing is drained before there is an id; if the
 brokers refuse one for good, the producer cannot go on, and everything fails with their reason.

@@ -1,4 +1,4 @@
-"""Which partitions have a batch to send, by leader, and when to look at the others again.
+"""Which partitions have a batch to send, by leader: after `linger.ms`, or a retry's back-off.
 
 Part of the RecordAccumulator's state, under its lock. Every step costs the same however many
 partitions there are, but for the logarithm of the timers that are set.
@@ -57,7 +57,7 @@ class ReadyPartitions:
             self._set_timer(queue, due_ms)
 
     def reevaluate(self, queue: PartitionQueue, now_ms: float) -> None:
-        """The same after anything changed: its oldest batch, or what it was blocked by."""
+        """As `evaluate`, after the oldest batch or the reason for blocking changed."""
         if queue.is_ready:
             self.remove(queue)
         queue.is_blocked = False
@@ -94,7 +94,7 @@ class ReadyPartitions:
                 self.evaluate(queue, now_ms)
 
     def end_linger(self, now_ms: float) -> None:
-        """Have every batch sent that only waits for more records."""
+        """Make every lingering batch ready, because memory is short."""
         timers, self._timers = self._timers, []
         for when_ms, _, queue in timers:
             if when_ms != queue.timer_ms:

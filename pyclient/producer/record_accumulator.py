@@ -77,7 +77,7 @@ class RecordAccumulator:
         self._ready = ReadyPartitions()
         self._deadlines = DeliveryDeadlines(limits.delivery_timeout_ms)
         self._incomplete: dict[ProducerBatch, None] = {}
-        self._compressors: set[int] = set()  # the threads that are at it
+        self._compressors: set[int] = set()  # threads that compress a batch
         self._refusal: KafkaError | None = None  # why no more records are taken
 
     # --- callers' threads --------------------------------------------------------------------
@@ -253,7 +253,7 @@ class RecordAccumulator:
         return batch.result, index
 
     def _add(self, batch: ProducerBatch, now_ms: float) -> None:
-        """Every step may be done twice."""
+        """Register the batch. Each step may run twice, after an interrupt."""
         batch.queue.topic.used_ms = now_ms
         self._incomplete[batch] = None
         batch.queue.push(batch)
@@ -261,7 +261,7 @@ class RecordAccumulator:
         self._ready.evaluate(batch.queue, now_ms)
 
     def _compress(self, batch: ProducerBatch) -> None:
-        """Close a full batch here, so that the I/O thread need not: another core is free for it."""
+        """Compress a full batch on the caller's thread, to use another core."""
         try:
             batch.compress(self._pool)
         except Exception:  # the I/O thread tries again, and has ways to fail a batch
@@ -270,7 +270,7 @@ class RecordAccumulator:
             self._end_compressing(batch)
 
     def _end_compressing(self, batch: ProducerBatch) -> None:
-        """Let the batch be sent, whatever has become of the attempt."""
+        """Make the batch ready, whether or not it was compressed."""
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
             batch.due_ms = DUE_NOW
@@ -309,7 +309,7 @@ class RecordAccumulator:
         return buffer
 
     def seal_all(self) -> list[BatchResult]:
-        """Have all that was appended sent without lingering; the results to wait for.
+        """Seal all batches, so that they do not linger; returns the results to wait for.
 
         Raises:
             IllegalStateError: a signal handler has interrupted an append.
@@ -369,7 +369,7 @@ class RecordAccumulator:
 
     @property
     def incomplete_count(self) -> int:
-        """Batches without an outcome; a look without the lock."""
+        """Batches without an outcome; read without the lock."""
         return len(self._incomplete)
 
     def update_metadata(self, snapshot: ClusterMetadata) -> None:
@@ -407,7 +407,7 @@ class RecordAccumulator:
 
     @property
     def topics_without_leader(self) -> set[str]:
-        """Those that have a batch to send and do not know where to."""
+        """Topics with a batch to send and no leader."""
         with self._lock:
             return self._ready.topics(NO_LEADER)
 
@@ -496,13 +496,13 @@ class RecordAccumulator:
                 self._incomplete.pop(batch, None)
 
     def reevaluate(self, queues: Iterable[PartitionQueue], now_ms: float) -> None:
-        """Something changed about the batches of these partitions: what may be drained now?"""
+        """Check again which of these partitions may be drained, after their batches changed."""
         with self._lock:
             for queue in queues:
                 self._ready.reevaluate(queue, now_ms)
 
     def reevaluate_all(self, now_ms: float) -> None:
-        """The same for every partition; for events that are rare."""
+        """Check every partition; for rare events."""
         with self._lock:
             for topic in self._all_topics.values():
                 for queue in topic.queues:

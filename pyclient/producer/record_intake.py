@@ -1,7 +1,7 @@
-"""What a record passes on the caller's thread: checks, serializers, partitioner, accumulator.
+"""`send` on the caller's thread: checks, serializers, partitioner, accumulator.
 
-The way of every record but the ordinary ones of the native twin (`_native/send.pyx`), which comes
-here for all that is not ordinary. Any thread may use it.
+The slow path: the native twin (`_native/send.pyx`) handles ordinary records itself. Any thread may
+use it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
 class RecordIntake:
-    """Takes records in, for one producer.
+    """Accepts the records of one producer.
 
     Attributes:
         is_plain: keys and values are bytes already, and the default rules choose a partition.
@@ -187,7 +187,7 @@ class RecordIntake:
         return partition
 
     def refuse(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
-        """Raise, or return a failed result: what the brokers say belongs into the future."""
+        """Raise, or return a failed result: errors of the brokers go into the future."""
         in_callback = self._core.engine.on_io_thread()
         belongs_into_future = isinstance(error, BrokerResponseError) or (
             in_callback and isinstance(error, KafkaTimeoutError)
@@ -197,7 +197,7 @@ class RecordIntake:
         raise self._explained(error) from None
 
     def failed(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
-        """The result of records that were not taken in."""
+        """A failed result, for records that were not accepted."""
         result = BatchResult(
             TopicPartition(topic, -1 if partition is None else partition), self._core.engine
         )

@@ -1,4 +1,4 @@
-"""A signal handler that uses the producer while it has interrupted that very producer.
+"""Detects a signal handler that calls the producer it has interrupted.
 
 The handler runs on the main thread, in the middle of whatever that thread does: of `send` with a
 lock held, for instance. Waiting for the lock would be for ever, and going on would see a batch half

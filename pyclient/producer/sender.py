@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Nodes(Protocol):
-    """What the sender asks of the network."""
+    """The part of the network client that the sender uses."""
 
     def ready(self, node: int, now_ms: float) -> bool:
         """Connect to a node if need be; returns whether it can take a request now."""
@@ -89,7 +89,7 @@ class Sender:
         return lambda _queue, _batch: True
 
     def poll(self, now_ms: float) -> PollResult:
-        """The requests that can go now."""
+        """The Produce requests to send now."""
         self._outcomes.expire(now_ms)
         next_poll_ms = self._metrics.roll(now_ms)
         requests: list[UnsentRequest] = []
@@ -102,7 +102,7 @@ class Sender:
         return PollResult(requests, min(next_poll_ms, self._accumulator.next_poll_ms))
 
     def close(self, error: KafkaError) -> None:
-        """The loop has ended: nothing will be sent any more."""
+        """Fail all batches: the loop has ended."""
         self._outcomes.abort(error)
 
     def _search_leaders(self) -> None:

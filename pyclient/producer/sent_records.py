@@ -50,7 +50,7 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         self._places: Sequence[int] = ()
 
     def get(self, timeout: float | None = None) -> int:
-        """Wait until all records are written; how many they are.
+        """Wait until all records are written; returns their number.
 
         Raises:
             KafkaTimeoutError: some had no outcome after `timeout` seconds; they may still arrive.
@@ -101,7 +101,7 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         return FutureRecordMetadata(run.result, index, rows.timestamp_ms, *rows.sizes(row))
 
     def _locate(self) -> None:
-        """Work out where each run begins, and where each row came among those sent."""
+        """Compute where each run begins, and the position of each row among those sent."""
         order = self._rows.order
         self._places = range(len(self))
         if order is not None:

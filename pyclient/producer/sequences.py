@@ -30,7 +30,7 @@ _SEQUENCE_MASK: Final = 2**31 - 1
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """Who writes, as far as the broker knows."""
+    """The producer's id and epoch."""
 
     producer_id: int
     epoch: int
@@ -121,7 +121,7 @@ class PartitionSequences:
         return batch.number == self.last_acked + 1
 
     def is_overtaken(self, batch: ProducerBatch) -> bool:
-        """Whether a later batch is written: this one's number will not be taken any more.
+        """Whether a later batch is written, so that the broker no longer accepts this number.
 
         Usually because it is written too, and too long ago for the broker to know it again; but
         a broker that has forgotten the producer takes a later batch without an earlier one.
@@ -157,7 +157,7 @@ class Sequences:
         return self.identity.producer_id >= 0
 
     def set_identity(self, producer_id: int, epoch: int) -> None:
-        """Take up what the broker gave."""
+        """Use the id and epoch that the broker assigned."""
         self.identity = ProducerIdAndEpoch(producer_id, epoch)
         for partition in list(self._holes):
             self.settle(partition)
@@ -205,7 +205,7 @@ class Sequences:
             self._remove(partition, batch)
 
     def abandoned(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
-        """A batch that had failed on the wire is off it now, its fate still unknown."""
+        """A batch that failed while on the wire is off it, with an unknown outcome."""
         self._remove(partition, batch)
 
     def out_of_order(self, partition: PartitionSequences, batch: ProducerBatch) -> None:
@@ -244,7 +244,7 @@ class Sequences:
         self.settle(partition)
 
     def settle(self, partition: PartitionSequences) -> None:
-        """Draw the conclusions of what is known by now: called after every outcome."""
+        """Start the renumbering if it is due. Called after every outcome."""
         if partition.unresolved_until is not None and not partition.unfinished:
             if partition.next_number != partition.last_acked + 1:
                 partition.miss(partition.last_acked + 1)

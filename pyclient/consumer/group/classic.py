@@ -115,7 +115,7 @@ class ClassicMembership:
         )
 
     def committer(self) -> Committer | KafkaError:
-        """Who a commit comes from, or why there can be none."""
+        """The member that commits, or the error that prevents commits."""
         if not self._subscription.has_auto_assigned_partitions():
             return Committer()
         if self._state in (MemberState.JOINING, MemberState.SYNCING):
@@ -127,24 +127,24 @@ class ClassicMembership:
         )
 
     def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
-        """The coordinator refused a commit; it may know more about this member."""
+        """The coordinator refused a commit, perhaps because of this member's state."""
         about_member = isinstance(error, _ABOUT_MEMBER)
         if about_member and self._state in IN_SESSION and committer == self._member.committer():
             self._on_member_error(error)
 
     def on_subscription(self) -> None:
-        """The program has subscribed to something else."""
+        """The subscription changed."""
         self._interest.refresh()
         if self._state is MemberState.LEFT:
             self._move(MemberState.UNJOINED)
         self._rejoin_if_outdated()
 
     def on_metadata(self, snapshot: ClusterMetadata) -> None:  # noqa: ARG002  the cluster has it
-        """Topics or partitions may have come or gone."""
+        """Topics or partitions may have been created or deleted."""
         self._rejoin_if_outdated()
 
     def on_step_done(self, step: RebalanceStep) -> None:
-        """The caller's thread has done what it was asked for."""
+        """The caller's thread has completed a step."""
         if step is not self._step:
             return
         self._step = None
@@ -172,7 +172,7 @@ class ClassicMembership:
         self._state = MemberState.LEFT
 
     def has_left(self) -> bool:
-        """Whether the group has been told, or could not be."""
+        """Whether leaving is done: the coordinator knows, or cannot be reached."""
         return not self._is_leaving
 
     def close(self, error: KafkaError) -> None:
@@ -181,7 +181,7 @@ class ClassicMembership:
     # --- the turn of the loop ----------------------------------------------------------------
 
     def poll(self, now_ms: float) -> PollResult:
-        """What is to be sent now."""
+        """The requests to send now."""
         if self._state is MemberState.UNJOINED:
             self._join_if_possible(now_ms)
         elif self._leader_waits_for is not None:
@@ -375,7 +375,7 @@ class ClassicMembership:
         self._move(MemberState.UNJOINED)
 
     def _on_member_error(self, error: KafkaError) -> None:
-        """The coordinator disagrees with this member about the present generation."""
+        """The coordinator rejects this member's generation."""
         if isinstance(error, RebalanceInProgressError):
             self._rejoin("the group is rebalancing")
             return
@@ -389,7 +389,7 @@ class ClassicMembership:
                 self._ask(MemberState.FENCED, StepKind.LOSE)
 
     def _believe(self, error: KafkaError) -> None:
-        """Take what the coordinator says about this member for true."""
+        """Apply an error of the coordinator about this member."""
         if isinstance(error, UnknownMemberIdError | FencedInstanceIdError):
             self._abandon(keep_member_id=False)
         elif isinstance(error, IllegalGenerationError):
@@ -400,7 +400,7 @@ class ClassicMembership:
             self._fail(error)
 
     def _fail(self, error: KafkaError) -> None:
-        """Have the program see the error, and do not join again before."""
+        """Raise the error in the next poll, and do not rejoin until then."""
         if not self._is_blocked:
             self._is_blocked = True
             self._inbox.post_error(error, self._unblock)
@@ -417,14 +417,14 @@ class ClassicMembership:
             self._rejoin("partitions of the topics have changed")
 
     def _rejoin(self, reason: str) -> None:
-        """Leave a stable generation for the next; in any other state that is under way."""
+        """Rejoin from a stable generation; in other states a rebalance is under way already."""
         if self._state is MemberState.STABLE:
             self._reason = reason
             self._retry_at_ms = 0.0
             self._move(MemberState.UNJOINED)
 
     def _abandon(self, keep_member_id: bool) -> None:
-        """Forget the generation, and whatever is under way in it."""
+        """Drop the generation and its pending requests and steps."""
         if self._step is not None:
             self._step.is_cancelled = True
             self._step = None
@@ -436,7 +436,7 @@ class ClassicMembership:
     def _ask(
         self, state: MemberState, kind: StepKind, partitions: tuple[TopicPartition, ...] = ()
     ) -> None:
-        """Have the caller's thread do a step, in its next poll; go on when it is done."""
+        """Post a step to the caller's thread; `on_step_done` continues."""
         self._move(state)
         self._step = RebalanceStep(kind, partitions)
         self._inbox.post(partial(self._run_step, self._step))
@@ -447,7 +447,7 @@ class ClassicMembership:
 
 
 def _failure_of(outcome: Outcome, doing: str) -> KafkaError | None:
-    """Why a request failed: on its way, or by what the coordinator says."""
+    """The error of a request: from the network, or from the coordinator's response."""
     if isinstance(outcome, KafkaError):
         return outcome
     code: int = getattr(outcome, "error_code", NONE)

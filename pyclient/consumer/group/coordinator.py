@@ -31,7 +31,7 @@ _GROUP = 0
 
 
 class NodeDirectory(Protocol):
-    """Where connections learn the addresses of nodes; the network client is one."""
+    """What the finder uses of the network client."""
 
     def add_node(self, broker: BrokerMetadata) -> None:
         """Know a node that metadata does not have under this id."""
@@ -76,12 +76,12 @@ class CoordinatorFinder:
         return None if self._connection is None else coordinator_connection(self._connection)
 
     def want(self) -> int | None:
-        """Say that a coordinator is needed; the connection if it is there."""
+        """Request a lookup if necessary; returns the connection if the coordinator is known."""
         self._wanted = True
         return self._connection
 
     def poll(self, now_ms: float) -> PollResult:
-        """Look for the coordinator, if anybody needs it."""
+        """A FindCoordinator request, if a coordinator is wanted."""
         if self._connection is not None or self._in_flight or not self._wanted:
             return NOTHING_TO_DO
         if now_ms < self._retry_at_ms:
@@ -95,7 +95,7 @@ class CoordinatorFinder:
         """Nothing to do: there are no waiters here."""
 
     def on_error(self, error: KafkaError, now_ms: float) -> None:
-        """A request to the coordinator failed: if that means it is the wrong one, forget it."""
+        """A request to the coordinator failed: drop it if the error says that it moved."""
         lost = isinstance(error, KafkaConnectionError | RequestTimedOutError)
         if lost or error.refresh_coordinator:
             self.forget(str(error), now_ms)

@@ -44,7 +44,7 @@ class Heartbeat:
         self._due_at_ms = now_ms + backoff_ms
 
     def session_is_over(self, now_ms: float) -> bool:
-        """Whether the coordinator must have given this member up."""
+        """Whether the coordinator must have removed this member."""
         return now_ms >= self._session_ends_at_ms
 
     def next_ms(self, can_send: bool) -> float:

@@ -59,17 +59,17 @@ class Member:
 
     @property
     def is_static(self) -> bool:
-        """Whether it keeps its partitions while it is away for less than its session."""
+        """Whether it has a `group.instance.id`, and so keeps its partitions over a restart."""
         return self.options.group_instance_id is not None
 
     def forget(self, keep_member_id: bool) -> None:
-        """Be part of no generation any more."""
+        """Drop the generation."""
         self.generation = None
         if not keep_member_id:
             self.member_id = ""
 
     def committer(self) -> Committer | None:
-        """Who its commits come from; None outside of any generation."""
+        """The member as a committer; None without a generation."""
         if self.generation is None:
             return None
         generation_id, member_id, _ = self.generation

@@ -47,31 +47,31 @@ class GroupMembership(Protocol):
     """A member of a group, or of none. The I/O thread only, but for `metadata`."""
 
     def poll(self, now_ms: float) -> PollResult:
-        """What is to be sent now."""
+        """The requests to send now."""
 
     def close(self, error: KafkaError) -> None:
         """The loop has ended; fail what waits."""
 
     def on_subscription(self) -> None:
-        """The program has subscribed to something else."""
+        """The subscription changed."""
 
     def on_metadata(self, snapshot: ClusterMetadata) -> None:
-        """Topics or partitions may have come or gone."""
+        """Topics or partitions may have been created or deleted."""
 
     def on_step_done(self, step: RebalanceStep) -> None:
-        """The caller's thread has done what it was asked for."""
+        """The caller's thread has completed a step."""
 
     def leave(self, reason: str) -> None:
         """Leave the group, and tell the coordinator."""
 
     def has_left(self) -> bool:
-        """Whether the group has been told, or could not be."""
+        """Whether leaving is done: the coordinator knows, or cannot be reached."""
 
     def committer(self) -> Committer | KafkaError:
-        """Who a commit comes from, or why there can be none."""
+        """The member that commits, or the error that prevents commits."""
 
     def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
-        """The coordinator refused a commit; it may know more about this member."""
+        """The coordinator refused a commit, perhaps because of this member's state."""
 
     def metadata(self) -> ConsumerGroupMetadata:
         """A snapshot for the program. Any thread."""

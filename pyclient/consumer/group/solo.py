@@ -1,4 +1,4 @@
-"""Reading subscribed topics without a group: all their partitions are this consumer's.
+"""Subscribed topics without a group: this consumer reads all their partitions.
 
 kafka-python's simplest consumer, which has topics and no `group_id`. The I/O thread only.
 """
@@ -45,12 +45,12 @@ class SoloMembership:
         """The loop has ended; there are no waiters here."""
 
     def on_subscription(self) -> None:
-        """The program has subscribed to something else."""
+        """The subscription changed."""
         self._interest.refresh()
         self._take_all()
 
     def on_metadata(self, snapshot: ClusterMetadata) -> None:  # noqa: ARG002  the cluster has it
-        """Topics or partitions may have come or gone."""
+        """Topics or partitions may have been created or deleted."""
         self._take_all()
 
     def on_step_done(self, step: RebalanceStep) -> None:
@@ -70,7 +70,7 @@ class SoloMembership:
         return True
 
     def committer(self) -> Committer | KafkaError:
-        """Nobody: offsets are committed to a group."""
+        """Always an error: offsets are committed to a group."""
         return IllegalStateError("offsets are committed to a group, and there is no group_id")
 
     def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
