@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pyclient.consumer.group.assignors import (
     AbstractPartitionAssignor,
     Assignment,
+    CooperativeStickyAssignor,
     RebalanceProtocol,
 )
 from pyclient.consumer.group.consumer_protocol import decode_subscriptions, encode_assignment
@@ -55,7 +56,9 @@ class GroupLeader:
         """
         self.observe(snapshot)
         assignments = self._assignor.assign_from(snapshot, self._members)
-        if self._protocol is RebalanceProtocol.COOPERATIVE:
+        if self._protocol is RebalanceProtocol.COOPERATIVE and not isinstance(
+            self._assignor, CooperativeStickyAssignor
+        ):
             self._check_cooperative(assignments)
         return [
             SyncGroupRequestAssignment(

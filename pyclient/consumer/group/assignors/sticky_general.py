@@ -7,11 +7,14 @@ nobody owned move before owned ones, and also along chains of members. At the en
 goes back to its owner wherever that makes nothing less balanced.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
+# Bounds on the search for ways to give partitions back, which groups of a few hundred members
+# never reach.
 _SWAP_CANDIDATES_MAX = 64
+_RESTORE_STEPS_MAX = 1_000_000
 
 
 class Readers:
@@ -98,10 +101,11 @@ class GeneralAssignment:
         self.blocks = sorted(blocks, key=lambda block: len(block.readers.members))
         self.loads = [0] * member_count
         self._owners = owners
+        self._has_racks = any(block.near is not block.readers for block in self.blocks)
         for block in self.blocks:
             self._start(block, keep_far)
         self._settle()
-        while self._restore():
+        while self._restore() or (not self._has_racks and self._restore_by_chains()):
             self._settle()
 
     def near_count(self) -> int:
@@ -144,7 +148,7 @@ class GeneralAssignment:
         """Move partitions until no move makes the assignment more balanced."""
         for only_given in (True, False):
             self._level_all(only_given, within_racks=True)
-        if any(block.near is not block.readers for block in self.blocks):
+        if self._has_racks:
             for only_given in (True, False):
                 self._level_all(only_given, within_racks=False)
         self._move_along_chains()
@@ -201,25 +205,59 @@ class GeneralAssignment:
         loads = self.loads
         if max(loads) - min(loads) < 2:
             return
-        held: list[list[Block]] = [[] for _ in loads]
-        for block in self.blocks:
-            for member in block.given:
-                held[member].append(block)
+        held = self._blocks_given()
         unsettled = dict.fromkeys(range(len(loads)))
         while unsettled:
             most = max(map(loads.__getitem__, unsettled))
             if most - min(map(loads.__getitem__, unsettled)) < 2:
                 return
             fullest = [member for member in unsettled if loads[member] == most]
-            search = _ChainSearch(loads, held, unsettled)
-            end = search.run(fullest, most - 2)
-            if end is None:
-                for member in search.reached:
-                    del unsettled[member]
+            emptier = {member for member in unsettled if loads[member] < most - 1}
+            search = _ChainSearch(held, unsettled)
+            end = search.run(fullest, emptier.__contains__)
+            if end is not None:
+                self._pass_on(search.chain(end), held)
                 continue
-            for giver, block, receiver in search.chain(end):
-                self._hand_over(block, block.take(giver), giver, receiver)
-                held[receiver].append(block)
+            for member in search.reached:
+                del unsettled[member]
+
+    def _restore_by_chains(self) -> bool:
+        """Give partitions back to owners that can pass something on to the holder in exchange."""
+        held = self._blocks_given()
+        everybody = range(len(self.loads))
+        steps = 0
+        restored = False
+        for block, partition, holder in self._away():
+            if steps > _RESTORE_STEPS_MAX:
+                break
+            if partition not in block.given.get(holder, ()):
+                continue  # passed on meanwhile
+            owner = self._owners[partition]
+            search = _ChainSearch(held, everybody)
+            end = search.run([owner], holder.__eq__)
+            steps += len(search.reached)
+            if end is None:
+                continue
+            block.take_given(holder, partition)
+            self._hand_over(block, partition, holder, owner)
+            self._pass_on(search.chain(end), held)
+            restored = True
+        return restored
+
+    def _blocks_given(self) -> list[list[Block]]:
+        """By member, the blocks of which it has partitions that it did not own."""
+        held: list[list[Block]] = [[] for _ in self.loads]
+        for block in self.blocks:
+            for member in block.given:
+                held[member].append(block)
+        return held
+
+    def _pass_on(
+        self, chain: Iterable[tuple[int, Block, int]], held: Sequence[list[Block]]
+    ) -> None:
+        for giver, block, receiver in chain:
+            self._hand_over(block, block.take(giver), giver, receiver)
+            held[receiver].append(block)
 
     def _hand_over(self, block: Block, partition: int, giver: int, receiver: int) -> None:
         """Give the receiver what was taken from the giver."""
@@ -234,13 +272,7 @@ class GeneralAssignment:
         one that it did not own.
         """
         owners, loads = self._owners, self.loads
-        away = [
-            (block, partition, holder)
-            for block in self.blocks
-            for holder, partitions in block.given.items()
-            for partition in partitions
-            if owners[partition] in block.readers.set
-        ]
+        away = self._away()
         if not away:
             return False
         foreign: dict[int, dict[int, Block]] = {}  # by member, what it did not own
@@ -272,6 +304,17 @@ class GeneralAssignment:
             restored = True
         return restored
 
+    def _away(self) -> list[tuple[Block, int, int]]:
+        """The partitions that their owners could have and do not, each with who has it."""
+        owners = self._owners
+        return [
+            (block, partition, holder)
+            for block in self.blocks
+            for holder, partitions in block.given.items()
+            for partition in partitions
+            if owners[partition] in block.readers.set
+        ]
+
     def _swap_for(
         self, foreign: dict[int, Block], owner: int, holder: int, nearer: int
     ) -> tuple[Block, int] | None:
@@ -289,27 +332,21 @@ class GeneralAssignment:
 
 
 class _ChainSearch:
-    """Who a member can pass partitions on to, directly or by way of others.
+    """Who a member can pass partitions on to that it did not own, directly or by way of others.
 
     Attributes:
         reached: those members, each with who passes what to it; None for the first ones.
     """
 
-    def __init__(
-        self,
-        loads: Sequence[int],
-        held: Sequence[Sequence[Block]],
-        members: Container[int],
-    ) -> None:
+    def __init__(self, held: Sequence[Iterable[Block]], members: Container[int]) -> None:
         """Only `members` are looked at, and `held` says of which blocks each was given some."""
-        self._loads = loads
         self._held = held
         self._members = members
         self._opened: set[int] = set()
         self.reached: dict[int, tuple[int, Block] | None] = {}
 
-    def run(self, first: Iterable[int], load_max: int) -> int | None:
-        """The nearest member of at most this load; None if there is none."""
+    def run(self, first: Iterable[int], is_end: Callable[[int], bool]) -> int | None:
+        """The nearest member that the chain may end at; None if there is none."""
         queue = list(first)
         self.reached = dict.fromkeys(queue)
         for giver in queue:  # which grows meanwhile
@@ -320,7 +357,7 @@ class _ChainSearch:
                 for member in block.readers.members:
                     if member not in self.reached and member in self._members:
                         self.reached[member] = (giver, block)
-                        if self._loads[member] <= load_max:
+                        if is_end(member):
                             return member
                         queue.append(member)
         return None
