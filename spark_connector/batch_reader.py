@@ -1,7 +1,5 @@
 """`spark.read`: one plan on the driver, then a task per partition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa

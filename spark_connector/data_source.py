@@ -1,7 +1,5 @@
 """The data source `pykafka`: what Spark asks for by `format("pykafka")`."""
 
-from __future__ import annotations
-
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 

@@ -1,7 +1,5 @@
 """What a Spark job needs besides Python: checked before Spark's own, longer complaint."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arithmetic on offset ranges: how far a micro-batch may go, and which tasks read it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pyclient import TopicPartition

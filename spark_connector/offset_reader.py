@@ -1,7 +1,5 @@
 """Asks the cluster about partitions and offsets. Runs on the driver only."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Offsets in the JVM connector's JSON shape: `{"topic": {"0": 15, "1": -2}}`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias

@@ -4,8 +4,6 @@ Keys are case-insensitive; Spark hands them over in lower case. Everything that 
 said at once, by the option's name, before a task starts.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

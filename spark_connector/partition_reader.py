@@ -1,7 +1,5 @@
 """Reads one offset range on an executor: a consumer without a group, Arrow columns throughout."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

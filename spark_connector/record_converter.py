@@ -1,7 +1,5 @@
 """Between Kafka's records and Spark's rows, in Arrow columns; the JVM connector's schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -6,8 +6,6 @@ Spark asks for the initial offsets again when the first batch is tried again, an
 keep the first answer, so that `startingOffsets=latest` would skip what came in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ A task opens its producer with its first row, sends, flushes, and fails if any r
 Spark then tries the task again, which may repeat records that had already been written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

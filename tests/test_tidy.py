@@ -3,8 +3,6 @@
 Most checks read source text and syntax trees; a few import a module or start an interpreter.
 """
 
-from __future__ import annotations
-
 import ast
 import fnmatch
 import importlib

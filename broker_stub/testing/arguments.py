@@ -4,8 +4,6 @@ A wrong type raises TypeError, a value out of range ValueError (raised by the ca
 range). Both say what is allowed. Pure functions.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from numbers import Real

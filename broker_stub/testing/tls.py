@@ -7,8 +7,6 @@
 The fixtures `kafka_tls_certificates` and `kafka_tls_broker` do the same.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cached_property
 from pathlib import Path

@@ -3,8 +3,6 @@
 An API that is not in the table can only be failed as a whole. Immutable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ A fault calls `wants` once for every matching request, and `took` if it was appl
 may have come first. Created by a test's thread, used by the serving thread only.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from broker_stub.testing.arguments import real_number, whole_number

@@ -5,8 +5,6 @@ JSON, and the group reads them; a Spark streaming query counts them per page and
 the counts back to a topic; the counts are read and shown. Then everything stops by itself.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

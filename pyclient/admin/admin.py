@@ -1,7 +1,5 @@
 """`KafkaAdminClient`: manage a cluster, with kafka-python's arguments and results."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, Final, NoReturn, Self
 

@@ -1,7 +1,5 @@
 """What the calls of all nouns share."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """The cluster: its brokers and controllers, what they can do, what lies on their disks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

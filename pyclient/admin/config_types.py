@@ -1,7 +1,5 @@
 """What has a configuration, what an entry of it is, and what can be done to one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Final, Self

@@ -1,7 +1,5 @@
 """Configurations of topics, brokers and groups: list, describe."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Consumer groups: list, describe, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 

@@ -1,7 +1,5 @@
 """Topics that do not exist yet, in all the forms that kafka-python takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Partitions as the things that a call is about: requests and responses list them by topic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeVar
 

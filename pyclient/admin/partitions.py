@@ -1,7 +1,5 @@
 """Partitions: more of them, and where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 

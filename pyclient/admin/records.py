@@ -1,7 +1,5 @@
 """Records of partitions: which offsets there are, and deleting the oldest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final

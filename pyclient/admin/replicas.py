@@ -1,7 +1,5 @@
 """Replicas of partitions: which one leads, and on which brokers they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any

@@ -3,8 +3,6 @@
 Used by the caller's thread; everything that waits does so in the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 

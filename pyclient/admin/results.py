@@ -1,7 +1,5 @@
 """Responses as plain dictionaries, the form in which kafka-python's admin client returns them."""
 
-from __future__ import annotations
-
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pyclient.errors import KafkaError, for_code

@@ -3,8 +3,6 @@
 Asked anew with every attempt, so that a request finds its broker after that has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

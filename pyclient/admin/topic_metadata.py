@@ -1,7 +1,5 @@
 """Topics as brokers describe them to anybody: the Metadata request without side effects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 

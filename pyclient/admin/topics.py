@@ -1,7 +1,5 @@
 """Topics: create, delete, list, describe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

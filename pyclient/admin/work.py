@@ -4,8 +4,6 @@ A thing is a topic, a partition, a group, a resource with a configuration. Nothi
 sends: `AdminRequests.settle` does. Each piece of work belongs to the thread of its call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """Finds the command and runs it; a KafkaError ends as one line on stderr, not as a traceback."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The consumer's load test: Kafka's header and its one line of figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final

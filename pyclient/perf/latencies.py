@@ -1,7 +1,5 @@
 """Latencies of a run: average, maximum, percentiles."""
 
-from __future__ import annotations
-
 from array import array
 from typing import Final
 

@@ -4,8 +4,6 @@ Rates count every record. Latencies are those of a sample: a callback for each r
 run would measure the callbacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

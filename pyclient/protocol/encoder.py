@@ -1,7 +1,5 @@
 """Compiles a message's encoder for one version, on first use."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Walks the same schema field by field, slowly, keeping the path and the offset, a
 `ProtocolError` to raise. Runs only after a failure.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Frames: a four-byte length, a header, a message. Written as parts, never joined."""
 
-from __future__ import annotations
-
 import struct
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Request and response headers, and which version of them goes with a message."""
 
-from __future__ import annotations
-
 from pyclient.protocol.primitives import INT16, INT32, STRING
 from pyclient.protocol.schema import Message, field
 

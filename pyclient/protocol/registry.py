@@ -4,8 +4,6 @@ Message modules are imported when first asked for, so that a client pays only fo
 uses. The messages themselves own their version ranges; the table only has to name them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Final, NamedTuple

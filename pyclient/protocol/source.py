@@ -7,8 +7,6 @@ walks the same bytes or values slowly and says what is wrong and where. So the c
 pays nothing for good error messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

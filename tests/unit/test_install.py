@@ -1,7 +1,5 @@
 """What is built and installed: the source distribution, the wheel, and the wheel without C."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ Every part draws from a stream of its own, named after it: so a program that dra
 not change what the network does. Whoever holds the baton draws.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 

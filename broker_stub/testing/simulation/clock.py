@@ -3,8 +3,6 @@
 Counted in whole microseconds, so that two sums that mean the same moment are the same number.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

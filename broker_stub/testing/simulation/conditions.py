@@ -4,8 +4,6 @@ Probabilities are per occasion (a message, a connection attempt, a request), tim
 or mean ones in milliseconds. `CALM` has delays and nothing else.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

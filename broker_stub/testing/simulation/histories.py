@@ -1,7 +1,5 @@
 """Many histories, one after another: each of another seed, as many as there is time for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Handlers, callbacks and commands that raise are logged and answered, so that one
 end a broker or a client. In a simulation nobody reads the log.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 

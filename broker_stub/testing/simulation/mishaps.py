@@ -5,8 +5,6 @@ time when Kafka would give it: those that say that nothing was done come before 
 carried out, those that leave it open may also come after. The scheduler's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

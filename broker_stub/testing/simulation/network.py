@@ -3,8 +3,6 @@
 The scheduler's thread, or the program that has the baton.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

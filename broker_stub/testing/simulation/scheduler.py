@@ -5,8 +5,6 @@ fires. Equal moments go by who asked first, so that the order is the same in eve
 The thread that called `run_until` owns it; a program that holds the baton may add events.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from heapq import heappop, heappush

@@ -4,8 +4,6 @@ Lines are kept as they were noted and written out only when somebody reads them,
 histories end well. Whoever holds the baton notes; nobody else runs meanwhile.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import Any

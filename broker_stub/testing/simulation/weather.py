@@ -1,7 +1,5 @@
 """The conditions that hold at this moment; everything that can go wrong looks here first."""
 
-from __future__ import annotations
-
 from broker_stub.testing.simulation.conditions import CALM, Conditions
 
 

@@ -10,8 +10,6 @@ chance comes from the seed: the same seed gives the same history, in any process
 a world (a test) acts whenever no program does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The calls of the admin client are kafka-python's, to the names and defaults of arguments."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
