@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What everything that needs the time is given."""
+    """The interface of clocks."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch."""
@@ -34,10 +34,10 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move: for tests.
+    """A clock for tests, which stands still until it is advanced.
 
-    It starts at the machine's time, so that the records of ordinary clients are of its present.
-    Where every run is to be the same, give it a start.
+    It starts at the machine's time, so that it agrees with the timestamps of ordinary clients.
+    Pass a start for reproducible runs.
     """
 
     def __init__(self, now_ms: int | None = None) -> None:
@@ -46,18 +46,18 @@ class ManualClock:
         self._listeners: list[Callable[[], None]] = []
 
     def now_ms(self) -> int:
-        """The start, and what `advance` added since."""
+        """The start plus all advances."""
         return self._start_ms + int(self._elapsed_ms)
 
     def monotonic_ms(self) -> float:
-        """What `advance` added since the start."""
+        """The sum of all advances."""
         return self._elapsed_ms
 
     def advance(self, milliseconds: float) -> None:
         """Move both readings forward.
 
         Raises:
-            ValueError: it is less than nothing, infinite or not a number at all (NaN).
+            ValueError: it is negative, infinite or NaN.
         """
         try:
             is_finite = math.isfinite(milliseconds)
@@ -74,10 +74,10 @@ class ManualClock:
             listener()
 
     def on_advance(self, listener: Callable[[], None]) -> None:
-        """Call this after every move: whoever sleeps until a deadline has to look again."""
+        """Call `listener` after every advance, so that waits for a deadline can be checked."""
         self._listeners.append(listener)
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Do not call this any more, if it was called at all."""
+        """Stop calling `listener`, if it is registered."""
         with suppress(ValueError):
             self._listeners.remove(listener)

@@ -1,8 +1,8 @@
 """Randomness, injected: the one module that draws random numbers.
 
-Without a seed, nonces and ids come from the operating system, so that nobody can guess them and a
-forked child has others; choices come from a generator, which costs a tenth. With a seed everything
-repeats, so that a simulated history can be replayed.
+Without a seed, nonces and ids come from the operating system, so that they cannot be guessed and
+differ in a forked child; choices come from a generator, which costs a tenth. With a seed,
+everything repeats, so that a simulation can be replayed.
 """
 
 import random
@@ -15,7 +15,7 @@ _UUID_BYTES = 16
 
 
 class Entropy:
-    """A source of random numbers. Without a seed, any thread may use it; with one, a single one."""
+    """A source of random numbers. Thread-safe without a seed; for one thread with a seed."""
 
     def __init__(self, seed: int | None = None) -> None:
         self._random = random.Random(seed)
@@ -34,7 +34,7 @@ class Entropy:
         return items[int(self._random.random() * len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
-        """The items in random order; the argument stays as it is."""
+        """A new list of the items in random order."""
         return self._random.sample(items, len(items))
 
     def random_bytes(self, count: int) -> bytes:

@@ -103,12 +103,12 @@ def for_code(code: int) -> type[BrokerResponseError]:
 
 
 def code_of(error: KafkaError) -> int:
-    """The wire code to answer an error with; one that never travels is an unknown one."""
+    """The wire code of an error; UNKNOWN_SERVER_ERROR if it has none."""
     return -1 if error.code is None else error.code
 
 
 def _unrecognized(code: int) -> type[BrokerResponseError]:
-    """Make, once, the class of a code that the table does not have."""
+    """Create the class of an unknown code, once."""
     namespace = {
         "__doc__": f"The broker answered with error code {code}, which this client does not know.",
         "__module__": __name__,

@@ -1,7 +1,7 @@
-"""Interceptors: a program's own code that sees every record on its way. Java's interfaces.
+"""Interceptors: a program's code that sees every record, with Java's interfaces.
 
-The base classes say what may be implemented; deriving from them is not needed, and a method that
-is missing is not called. What an interceptor raises is logged and goes nowhere. A leaf.
+The base classes show the methods. Interceptors need not derive from them, and missing methods are
+not called. Exceptions are logged and ignored.
 """
 
 from collections.abc import Mapping
@@ -11,28 +11,28 @@ from pyclient.types import ProducerRecord, RecordMetadata
 
 
 class ProducerInterceptor:
-    """Sees, and may change, what a producer sends; is told what became of it."""
+    """Sees the records that a producer sends, may change them, and learns their outcome."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Called once before all else, with the client's options by Kafka's dotted names."""
+        """Called once, first, with the client's options by Kafka's dotted names."""
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """The record to send instead; on the thread that sends, before anything is serialized.
+        """Return the record to send instead. Called on the sending thread, before serialization.
 
-        Several interceptors are asked in turn, each with what the one before it returned.
+        Each of several interceptors gets the record that the previous one returned.
         """
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata, exception: BaseException | None) -> None:
         """A record was written, or has failed.
 
-        Called before the record's callbacks, in general on the I/O thread: be quick, or records
-        of other threads wait. Of a record that never got as far as being sent, too.
+        Called before the record's callbacks, usually on the I/O thread: it must be fast, because
+        other records wait for it. Also called for records that were never sent.
 
         Args:
-            metadata: where it went. Of a failed one topic and partition are known, at most.
+            metadata: where the record was written; at most topic and partition if it failed.
             exception: why it failed; None if it did not.
         """
 
     def close(self) -> None:
-        """The client is closed."""
+        """Called when the client is closed."""

@@ -1,7 +1,7 @@
 """What a client knows of the cluster, as one immutable snapshot.
 
-A new Metadata response makes a new snapshot; nobody changes one. So any thread may read the
-current one without a lock, and whoever compares two by identity sees whether something changed.
+A new Metadata response makes a new snapshot; snapshots never change. So any thread may read the
+current one without a lock, and comparing two by identity shows whether anything changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TopicMetadata:
     """A topic and its partitions; `partitions[i]` is partition i.
 
     Attributes:
-        topic_id: 16 bytes, all zero where the broker is too old to tell.
+        topic_id: 16 bytes, all zero if the broker is too old to send it.
         available: the partitions that have a leader.
     """
 
@@ -56,7 +56,7 @@ class ClusterMetadata:
     Attributes:
         version: counts the snapshots of a client; 0 before the first response.
         topics: those that were described.
-        topic_errors: those that were asked for and refused, with the reason.
+        topic_errors: requested topics that the broker answered with an error.
     """
 
     version: int = 0
@@ -106,12 +106,12 @@ class ClusterMetadata:
     def updated(self, response: MetadataResponse, *, partial: bool = False) -> ClusterMetadata:
         """The snapshot after a response.
 
-        A leader of an older epoch than the one known is not believed: brokers learn of
-        elections at different times, and going back would send requests to a deposed leader.
+        A leader with an older epoch than the known one is ignored: brokers learn of elections at
+        different times, and going back would send requests to a deposed leader.
 
         Args:
-            response: what a broker answered.
-            partial: the request named only some topics of interest; the others stay.
+            response: a broker's response.
+            partial: the request named only some topics of interest; the others are kept.
 
         Raises:
             ProtocolError: the partitions of a topic have gaps.
@@ -150,8 +150,8 @@ class ClusterMetadata:
     ) -> ClusterMetadata:
         """The snapshot after a response that named new leaders (KIP-951): (id, epoch) each.
 
-        What is not newer than the snapshot is ignored, and so is a leader whose address is
-        neither known nor given.
+        Leaders that are not newer than the snapshot are ignored, and so are leaders without a known
+        address.
         """
         brokers = {**self.brokers, **{one.node_id: one for one in endpoints}}
         newer: dict[str, dict[int, tuple[int, int]]] = {}
@@ -167,7 +167,7 @@ class ClusterMetadata:
         )
 
     def without_topics(self, names: Iterable[str]) -> ClusterMetadata:
-        """The snapshot without topics that nobody is interested in any more."""
+        """The snapshot without some topics."""
         gone = set(names)
         topics = {name: topic for name, topic in self.topics.items() if name not in gone}
         errors = {name: error for name, error in self.topic_errors.items() if name not in gone}
@@ -190,7 +190,7 @@ def _topic(
             f" {name!r}, which are not those from 0 on",
             message_name="MetadataResponse",
         )
-    # Another id under the same name is another topic, whose epochs start anew.
+    # The same name with another id is another topic, whose epochs start again.
     same = known is not None and known.topic_id == described.topic_id
     old = known.partitions if same and known is not None else ()
     partitions = tuple(

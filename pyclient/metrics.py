@@ -1,7 +1,7 @@
-"""Rates, averages and maxima over the last sample windows, as Kafka's metrics have them.
+"""Rates, averages and maxima over the last sample windows, as in Kafka's metrics.
 
-Whoever owns the totals adds to them, on one thread, and rolls them now and then; that is all the
-work there is on a hot path. Any thread may read: the figures are worked out then.
+The owner adds to the totals on one thread and rolls the windows from time to time; that is all the
+work on the hot path. Any thread may read: values are computed then.
 """
 
 import logging
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class SampleWindows(NamedTuple):
-    """What rates, averages and maxima are about: the last `number` windows of a length."""
+    """The time that rates, averages and maxima cover: the last `number` windows of a length."""
 
     number: int = 2
     length_ms: float = 30_000
@@ -30,10 +30,10 @@ class _Sample(NamedTuple):
 
 
 class WindowedTotals:
-    """Named totals, and what they grew by lately.
+    """Named totals, and their recent growth.
 
     Attributes:
-        totals: since the beginning; the owner adds to them.
+        totals: since the start; the owner adds to them.
         next_roll_ms: when the owner should roll.
     """
 
@@ -47,13 +47,13 @@ class WindowedTotals:
         self.next_roll_ms = now_ms + windows.length_ms
 
     def maximum(self, name: str, value: float) -> None:
-        """Note a value of which the largest is wanted."""
+        """Record a value for a maximum."""
         window = self._maxima[-1]
         if value > window.get(name, float("-inf")):
             window[name] = value
 
     def roll(self, now_ms: float) -> None:
-        """Begin the next window if it is time; the oldest one is forgotten."""
+        """Start the next window if it is time; the oldest one is dropped."""
         if now_ms >= self.next_roll_ms:
             self._samples.append(_Sample(now_ms, dict(self.totals)))
             self._maxima.append({})
@@ -62,13 +62,13 @@ class WindowedTotals:
     def rate(self, name: str, now_ms: float) -> float:
         """A total's growth per second over the sample windows."""
         oldest = self._samples[0]
-        # Kafka's rule too: the first seconds count as a whole window, or they would show peaks.
+        # As in Kafka: the first seconds count as a whole window, otherwise rates would peak.
         whole_ms = self._windows.length_ms * max(self._windows.number - 1, 1)
         elapsed_ms = max(now_ms - oldest.time_ms, whole_ms)
         return (self.totals[name] - oldest.totals[name]) * 1000 / elapsed_ms
 
     def average(self, sum_name: str, count_name: str) -> float:
-        """The growth of a sum by that of a count; NaN, as in Kafka, if nothing was counted."""
+        """A sum's growth divided by a count's; NaN, as in Kafka, if nothing was counted."""
         oldest = self._samples[0].totals
         count = self.totals[count_name] - oldest[count_name]
         return (self.totals[sum_name] - oldest[sum_name]) / count if count else float("nan")
@@ -82,7 +82,7 @@ class WindowedTotals:
 
 
 class MetricName:
-    """What a figure is called; equal names are equal keys."""
+    """The name of a metric; equal names are equal keys."""
 
     __slots__ = ("description", "group", "name", "tags")
 
@@ -108,7 +108,7 @@ class MetricName:
 
 
 class KafkaMetric:
-    """One figure, which is worked out when it is asked for."""
+    """One metric, which is computed when it is read."""
 
     __slots__ = ("_read", "metric_name")
 
@@ -117,34 +117,34 @@ class KafkaMetric:
         self._read = read
 
     def value(self) -> float:
-        """What it is now."""
+        """The current value."""
         return self._read(self.metric_name)
 
 
 class MetricsReporter:
-    """Is told what figures a client has, and reads them when it likes: kafka-python's interface.
+    """Learns of a client's metrics, and may read them at any time: kafka-python's interface.
 
-    Deriving from this class is not needed.
+    Reporters need not derive from this class.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Called first, with the client's options by Kafka's dotted names."""
 
     def init(self, metrics: list[KafkaMetric]) -> None:
-        """The figures there are already."""
+        """Called with the existing metrics."""
 
     def metric_change(self, metric: KafkaMetric) -> None:
-        """A figure came into being."""
+        """Called when a metric is added."""
 
     def metric_removal(self, metric: KafkaMetric) -> None:
-        """A figure is no more: its client is being closed."""
+        """Called when a metric is removed, because its client is closing."""
 
     def close(self) -> None:
         """The client is closed."""
 
 
 class Reporters:
-    """A client's reporters. What they raise is logged, and harms neither client nor others."""
+    """A client's reporters. Their exceptions are logged, and affect nothing else."""
 
     def __init__(self, reporters: Sequence[Any], metrics: Iterable[KafkaMetric]) -> None:
         self._reporters = reporters

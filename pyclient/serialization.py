@@ -1,8 +1,7 @@
-"""Turning keys and values into bytes and back: kafka-python's interfaces, and plain callables.
+"""Converts keys and values to bytes and back: kafka-python's interfaces, and plain callables.
 
-`serializer` and `deserializer` bring what a program configured (an object of the interface, of
-either major version of kafka-python, a callable, or None) to one form. A leaf; serializers run
-on the caller's thread.
+`serializer` and `deserializer` normalize what a program configured: an object with the interface of
+either major version of kafka-python, a callable, or None. Serializers run on the caller's thread.
 """
 
 import inspect
@@ -18,29 +17,29 @@ DeserializeFunction: TypeAlias = Callable[[str, Headers, bytes | None], Any]
 
 
 class Serializer(ABC):
-    """Makes the bytes of a key or a value."""
+    """Converts a key or value to bytes."""
 
     @abstractmethod
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
-        """The bytes of `data`, None for a null."""
+        """Convert `data` to bytes; None is a null."""
 
     def close(self) -> None:  # noqa: B027  an optional hook, as in kafka-python
         """Called when the producer closes."""
 
 
 class Deserializer(ABC):
-    """Makes a key or a value of the bytes."""
+    """Converts a key or value from bytes."""
 
     @abstractmethod
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
-        """What `data` stands for."""
+        """Convert `data` from bytes; None is a null."""
 
     def close(self) -> None:  # noqa: B027  an optional hook, as in kafka-python
         """Called when the consumer closes."""
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Text as UTF-8 or another encoding; bytes pass as they are."""
+    """Text as UTF-8 or another encoding; bytes are passed through."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self.encoding = encoding
@@ -70,12 +69,12 @@ class JsonSerializer(DefaultSerializer):
 
 
 def serializer(configured: object) -> SerializeFunction | None:
-    """The function of a configured serializer; None where bytes are to pass as they are."""
+    """The function of a configured serializer; None to pass bytes through."""
     return _function(configured, "serialize")
 
 
 def deserializer(configured: object) -> DeserializeFunction | None:
-    """The function of a configured deserializer; None where bytes are to pass as they are."""
+    """The function of a configured deserializer; None to pass bytes through."""
     return _function(configured, "deserialize")
 
 

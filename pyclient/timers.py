@@ -7,7 +7,7 @@ from pyclient.entropy import Entropy
 
 
 class Deadline:
-    """A point in time that a call must not outlast; one may span several waits."""
+    """The time by which a call must end; it may span several waits."""
 
     __slots__ = ("_clock", "_end_ms", "timeout_ms")
 
@@ -20,12 +20,12 @@ class Deadline:
         self._end_ms = clock.monotonic_ms() + self.timeout_ms
 
     def remaining_ms(self) -> float:
-        """What is left, 0 at least; infinity if it never expires."""
+        """The time left, at least 0; infinity if it never expires."""
         return max(0.0, self._end_ms - self._clock.monotonic_ms())
 
     @property
     def expired(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the time is over."""
         return self._clock.monotonic_ms() >= self._end_ms
 
 

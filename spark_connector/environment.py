@@ -1,4 +1,4 @@
-"""What a Spark job needs besides Python: checked before Spark's own, longer complaint."""
+"""Checks for Java before Spark does, with a shorter error."""
 
 import os
 import shutil

@@ -20,7 +20,7 @@ class OffsetReader:
         self._consumer: Any = None
 
     def close(self) -> None:
-        """Give the connection back; the next question opens a new one."""
+        """Close the connection; the next query opens a new one."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -52,7 +52,7 @@ class OffsetReader:
         return dict(self._open().beginning_offsets(partitions))
 
     def latest(self, partitions: list[TopicPartition]) -> PartitionOffsets:
-        """The offset behind each partition's last record."""
+        """The offset after each partition's last record."""
         return dict(self._open().end_offsets(partitions))
 
     def resolve(

@@ -1,7 +1,7 @@
 """The options of the source and the sink: Spark's own Kafka options, checked on the driver.
 
-Keys are case-insensitive; Spark hands them over in lower case. Everything that is wrong is
-said at once, by the option's name, before a task starts.
+Keys are case-insensitive; Spark passes them in lower case. A wrong option raises an error that
+names it, before a task starts.
 """
 
 import difflib
@@ -18,7 +18,7 @@ _SOURCE_KEYS: Final = (
     "kafkaConsumer.pollTimeoutMs",
 )  # fmt: skip
 _SINK_KEYS: Final = ("topic",)
-# Spark's connector has these, we do not yet: refused, so that none is silently without effect.
+# Options of Spark's connector that are not supported yet. Refused, never silently ignored.
 _NOT_YET: Final = (
     "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
     "endingTimestamp", "endingOffsetsByTimestamp", "minPartitions", "maxRecordsPerPartition",
@@ -46,7 +46,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Everything a read needs to know. Travels to the tasks by pickle."""
+    """The options of a read. Sent to the tasks by pickle."""
 
     subscription: Subscription
     client: dict[str, Any]
@@ -60,14 +60,14 @@ class SourceOptions:
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Everything a write needs to know."""
+    """The options of a write."""
 
     client: dict[str, Any] = field(default_factory=dict)
     topic: str | None = None
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """Whether the schema has a headers column: asked before the other options are looked at."""
+    """Whether the schema has a headers column; read before the other options are checked."""
     return _boolean(_lowered(options), "includeHeaders", default=False)
 
 

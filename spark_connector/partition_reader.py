@@ -14,19 +14,19 @@ from spark_connector.offset_range_calculator import OffsetRange
 from spark_connector.options import SourceOptions
 from spark_connector.record_converter import source_batches
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 # Large fetches make large Arrow batches, which cost Spark the least per row.
 _FETCH_BYTES: Final = 8 * 1024 * 1024
 
 
 class DataLossError(RuntimeError):
-    """Records that the query has to read are no longer there."""
+    """Records that the query must read no longer exist."""
 
 
 @dataclass
 class KafkaInputPartition(InputPartition):
-    """One task: everything it needs travels in here."""
+    """One task, with everything it needs; sent by pickle."""
 
     offsets: OffsetRange
     options: SourceOptions
@@ -38,10 +38,10 @@ def check_ranges(
     *,
     fail_on_data_loss: bool,
 ) -> list[OffsetRange]:
-    """Look on the driver whether the beginning of a range is gone already.
+    """Check on the driver that the start of each range still exists.
 
     Raises:
-        DataLossError: it is, and the query must not go on without.
+        DataLossError: it does not, and `failOnDataLoss` is true.
     """
     checked = []
     for one in ranges:
@@ -59,12 +59,12 @@ def check_ranges(
 
 
 def report_data_loss(what: str, *, fail: bool) -> None:
-    """Fail, or warn and let the query go on."""
+    """Raise, or warn and let the query continue."""
     if fail:
         raise DataLossError(
             f"{what}. To go on without them, set the option 'failOnDataLoss' to 'false'"
         )
-    _log.warning("data loss: %s; failOnDataLoss is false, so the query goes on", what)
+    log.warning("data loss: %s; failOnDataLoss is false, so the query goes on", what)
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,7 @@ _INITIAL: Final = "#initial"
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives on the driver for the whole query, but for `read`."""
+    """Runs on the driver for the whole query, except for `read`."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.source_tree import PACKAGES, ROOT, imports, room, sources
 
-# ---- who may import whom ------------------------------------------------------------------------
+# --- who may import whom -------------------------------------------------------------------------
 
 LEAVES = {
     "clock",
@@ -58,7 +58,7 @@ BROKER_MAY_IMPORT = (
 )
 SPARK_MAY_IMPORT = {"", "errors"}  # the public names, and the errors to catch
 
-# ---- what stays in its room ---------------------------------------------------------------------
+# --- what stays in its room ----------------------------------------------------------------------
 
 ROOMS_OF_MODULES: dict[str, tuple[str, ...]] = {
     "time": ("pyclient/clock.py",),
@@ -78,7 +78,7 @@ CODECS = ("cramjam", "gzip", "isal", "lz4", "zstandard")
 
 MAY_PRINT = ("pyclient/cli/", "pyclient/perf/", "pyclient/__main__.py", "broker_stub/__main__.py")
 
-# ---- what users import --------------------------------------------------------------------------
+# --- what users import ---------------------------------------------------------------------------
 
 PUBLIC_MODULES = (
     "pyclient",
@@ -98,7 +98,7 @@ PUBLIC_MODULES = (
 A rule for every function breeds docstrings that repeat the name.
 """
 
-# ---- sizes --------------------------------------------------------------------------------------
+# --- sizes ---------------------------------------------------------------------------------------
 
 LINES_MAX = 600
 LONGER_FOR_A_REASON: dict[str, str] = {}

@@ -27,10 +27,9 @@ class KafkaAdminClient(
         with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
             admin.create_topics([NewTopic("orders", num_partitions=6, replication_factor=1)])
 
-    Each call goes to the broker that must serve it, is tried again while that may help, and ends
-    by its timeout. A change whose outcome is not known is never said to be done: an attempt that
-    got no answer is made again, and what the broker says to that, as in `TopicExistsError`, is
-    raised with a remark.
+    Each call goes to the broker that must serve it, is retried while that may help, and ends by its
+    timeout. A change with an unknown outcome is never reported as done: an attempt without a
+    response is retried, and an error of the retry, such as `TopicExistsError`, mentions that.
 
     The options are kafka-python's and Java's: see docs/configuration.md.
     """
@@ -40,8 +39,7 @@ class KafkaAdminClient(
         """Connect to the cluster.
 
         Args:
-            environment: an `Environment`: another world for the client to live in, for tests and
-                simulation.
+            environment: an `Environment` with another clock and network, for tests and simulation.
             options: as in `request_timeout_ms=20_000`.
 
         Raises:
@@ -65,7 +63,7 @@ class KafkaAdminClient(
                 raise
 
     def close(self) -> None:
-        """End the client. Twice does no harm."""
+        """Close the client. It may be called again."""
         self._engine.close(_CLOSE_TIMEOUT_MS)
 
     def __reduce__(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What the calls of all nouns share."""
+"""What the admin client's calls share."""
 
 from enum import Enum
 from typing import Any, TypeVar
@@ -9,13 +9,13 @@ AnyEnum = TypeVar("AnyEnum", bound=Enum)
 
 
 class AdminCalls:
-    """The base of each noun's calls; `KafkaAdminClient` has them all."""
+    """The base class of each group of calls; `KafkaAdminClient` inherits all of them."""
 
     _requests: AdminRequests
 
 
 def member_of(enum: type[AnyEnum], value: Any) -> AnyEnum:
-    """A member given as such, by its value, or by its name in any case, with `-` or `_`.
+    """An enum's member, given as such, by value, or by name in any case, with `-` or `_`.
 
     Raises:
         ValueError: there is no such member.

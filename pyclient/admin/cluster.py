@@ -32,7 +32,7 @@ _CLUSTER_METADATA: Final = "__cluster_metadata"
 
 
 class ClusterCalls(AdminCalls):
-    """Describe brokers and controllers."""
+    """The calls that describe brokers and controllers."""
 
     def describe_cluster(self) -> dict[str, Any]:
         """The cluster's id, controller and brokers."""
@@ -58,7 +58,7 @@ class ClusterCalls(AdminCalls):
     def describe_features(
         self, send_request_to_controller: bool = False
     ) -> dict[str, dict[str, Any]]:
-        """By feature the levels that a broker supports, and the level that the cluster is at.
+        """Each feature's supported levels, and the cluster's current level.
 
         Args:
             send_request_to_controller: ask the controller, and not just any broker.
@@ -85,7 +85,7 @@ class ClusterCalls(AdminCalls):
         return dict(found)
 
     def describe_metadata_quorum(self) -> dict[str, Any]:
-        """The controllers of the cluster: who leads, and how far each of them is."""
+        """The cluster's controllers: the leader, and each one's progress."""
         partition = PartitionData(partition_index=0)
         topic = TopicData(topic_name=_CLUSTER_METADATA, partitions=[partition])
         request = DescribeQuorumRequest(topics=[topic])
@@ -105,7 +105,7 @@ class ClusterCalls(AdminCalls):
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[str] | None = None,
         brokers: Iterable[int] | None = None,
     ) -> list[dict[str, Any]]:
-        """The log folders of brokers: the partitions in them, their sizes, the room left.
+        """The brokers' log directories: their partitions, sizes and free space.
 
         Args:
             topic_partitions: partitions by topic, or topics with all their partitions; by

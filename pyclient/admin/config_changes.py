@@ -1,8 +1,8 @@
 """Configurations of topics, brokers and groups: alter, reset.
 
-Brokers from 2.3 on change single entries. Older ones only replace a whole configuration: for them
-the entries that are to stay are read first and sent along, as kafka-python does it. What somebody
-else changes between the two is lost then; there is no way around it.
+Brokers from 2.3 on change single entries. Older ones only replace a whole configuration: for them,
+the current entries are read first and sent along, as in kafka-python. A concurrent change between
+the two is lost; this cannot be avoided.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class ConfigCalls(ConfigDescriptionCalls):
         """Change configuration entries; `OK` or the error, by kind and name of the resource.
 
         Args:
-            config_resources: what to change. The `configs` of each are a dict: a value by key,
-                or an operation (`set`, `delete`, `append`, `subtract`) and a value.
-            validate_only: only check whether it could be done.
-            raise_on_unknown: look first whether all keys are ones that can be changed.
-            incremental: True sends single changes (Kafka 2.3 and later), False a whole new
-                configuration, in which entries can be set only. By default what the broker has.
+            config_resources: the changes. `configs` of each is a dict: a value by key, or a tuple
+                of an operation (`set`, `delete`, `append`, `subtract`) and a value.
+            validate_only: only check whether the change is possible.
+            raise_on_unknown: first check that all keys exist and can be changed.
+            incremental: True sends single changes (Kafka 2.3 and later), False a whole
+                configuration, which can only set entries. Default: what the broker supports.
 
         Raises:
-            ValueError: a key is unknown, or an operation can't be done.
-            KafkaError: it could not be tried, or whether it was done is not known.
+            ValueError: a key is unknown, or an operation is not possible.
+            KafkaError: the change was not attempted, or its outcome is unknown.
         """
         resources = {one.key: one for one in config_resources}
         changes = {key: _operations(one) for key, one in resources.items()}
@@ -86,13 +86,13 @@ class ConfigCalls(ConfigDescriptionCalls):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Take entries back to their defaults; see `alter_configs`.
+        """Reset entries to their defaults; see `alter_configs`.
 
         Args:
-            config_resources: what to reset. The `configs` of each are keys; without any, all
-                entries that were changed are reset.
-            validate_only: only check whether it could be done.
-            raise_on_unknown: look first whether all keys are ones that can be changed.
+            config_resources: what to reset. `configs` of each lists keys; without keys, all
+                changed entries are reset.
+            validate_only: only check whether the change is possible.
+            raise_on_unknown: first check that all keys exist and can be changed.
             incremental: as in `alter_configs`.
         """
         resources = {one.key: one for one in config_resources}
@@ -122,7 +122,7 @@ class ConfigCalls(ConfigDescriptionCalls):
         validate_only: bool,
         incremental: bool | None,
     ) -> _Outcomes:
-        """Send the changes; `replaced` tells the whole configuration with them, given today's."""
+        """Send the changes; `replaced` returns the whole new configuration, given the current."""
         if incremental is not False:
             try:
                 return self._settle(
@@ -153,7 +153,7 @@ class ConfigCalls(ConfigDescriptionCalls):
     def _modified(
         self, resources: Mapping[ResourceKey, ConfigResource], deadline: Deadline
     ) -> dict[ResourceKey, _Values]:
-        """What is set now, for each resource; a value that is kept secret can't be told."""
+        """The current entries of each resource; secret values are not included."""
         found = self._describe(_as_wholes(resources), deadline)
         return {
             key: {
@@ -167,7 +167,7 @@ class ConfigCalls(ConfigDescriptionCalls):
     def _check_keys(
         self, resources: Mapping[ResourceKey, ConfigResource], deadline: Deadline
     ) -> None:
-        # Of what holds for all brokers, they tell only what was set: nothing to compare with.
+        # For the defaults of all brokers, only changed entries are described.
         named = {key: one for key, one in resources.items() if one.name}
         for key, result in self._describe(_as_wholes(named), deadline).items():
             known = {one.name for one in result.configs if is_shown(one, ConfigFilterType.DYNAMIC)}
@@ -180,7 +180,7 @@ class ConfigCalls(ConfigDescriptionCalls):
 
 
 _Changes = Mapping[str, tuple[AlterConfigOp, str | None]]
-"""By key what is to be done, and the value for it."""
+"""The operation and the value, by key."""
 
 
 def _as_wholes(resources: Mapping[ResourceKey, ConfigResource]) -> list[ConfigResource]:

@@ -1,4 +1,4 @@
-"""What has a configuration, what an entry of it is, and what can be done to one."""
+"""The types of configurations: resources, entries, operations."""
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
@@ -20,7 +20,7 @@ class ConfigResourceType(IntEnum):
 
 
 class _FromTheWire(IntEnum):
-    """A newer broker may tell values that nobody here knows yet."""
+    """A newer broker may send values that are not known here."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
@@ -114,11 +114,11 @@ class ConfigResource:
 
     @property
     def key(self) -> tuple[int, str]:
-        """What tells it from others."""
+        """The resource's identity: type and name."""
         return int(self.resource_type), self.name
 
     def node(self) -> int | None:
-        """The broker that alone can answer for it; None if any can.
+        """The id of the only broker that can serve it; None if any can.
 
         Raises:
             ValueError: it is a broker whose name is no number.

@@ -24,7 +24,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
 class GroupCalls(AdminCalls):
-    """Look at groups, and forget them."""
+    """The calls that list, describe and delete groups."""
 
     def list_groups(
         self,
@@ -60,10 +60,9 @@ class GroupCalls(AdminCalls):
     def describe_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Groups with their members, what these subscribe to and what they are assigned.
+        """Groups with their members, subscriptions and assignments.
 
-        A group that can't be described has an `error`; to a broker, a group that nobody knows
-        is one that is dead.
+        A group that cannot be described has an `error`. An unknown group has the state Dead.
 
         Args:
             group_ids: which groups.
@@ -91,7 +90,7 @@ class GroupCalls(AdminCalls):
     def delete_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None
     ) -> dict[str, str]:
-        """Forget groups without members, and their offsets; `OK` or the error's name by group.
+        """Delete groups without members, and their offsets; `OK` or the error's name by group.
 
         Args:
             group_ids: which groups.
@@ -141,18 +140,18 @@ def _name(group: str) -> str:
 
 
 def _read_member(member: dict[str, Any]) -> None:
-    """Show what a member told the others, where it can be read."""
+    """Decode a member's subscription and assignment, if possible."""
     member["member_metadata"] = _readable(ConsumerProtocolSubscription, member["member_metadata"])
     member["member_assignment"] = _readable(ConsumerProtocolAssignment, member["member_assignment"])
 
 
 def _readable(cls: type[AnyMessage], blob: bytes) -> dict[str, Any] | bytes:
-    """What is behind the version that it begins with; the bytes as they are, if that fails."""
+    """The message after the version number; the bytes unchanged if decoding fails."""
     if len(blob) < _VERSION_BYTES:
         return blob
     version = min(int.from_bytes(blob[:_VERSION_BYTES]), cls.stable.highest)
     try:
-        # Bytes that a newer member added come last: they are not for this reader.
+        # A newer member may have appended fields; they are ignored.
         return as_dict(cls.decode_from(blob, _VERSION_BYTES, version)[0])
     except ProtocolError:
         return blob

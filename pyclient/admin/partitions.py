@@ -20,7 +20,7 @@ from pyclient.protocol.messages.describe_topic_partitions import (
 
 
 class NewPartitions:
-    """How many partitions a topic is to have in all, and where the new ones go."""
+    """The new total number of a topic's partitions, and the new ones' brokers."""
 
     def __init__(self, total_count: int, new_assignments: list[list[int]] | None = None) -> None:
         """Describe the growth.
@@ -37,7 +37,7 @@ Growth: TypeAlias = Mapping[str, int | Mapping[str, Any] | NewPartitions]
 
 
 class PartitionCalls(AdminCalls):
-    """Add partitions, and look at them."""
+    """The calls that add and describe partitions."""
 
     def create_partitions(
         self,

@@ -42,7 +42,7 @@ class IsolationLevel(IntEnum):
 
 
 class RecordCalls(AdminCalls):
-    """Look offsets up, and delete records; each partition at its leader."""
+    """The calls that look up offsets and delete records, at each partition's leader."""
 
     def delete_records(
         self,

@@ -31,14 +31,14 @@ from pyclient.types import TopicPartition
 
 
 class ElectionType(IntEnum):
-    """Who may become leader: the preferred replica, or any, records lost or not."""
+    """Which replica may become leader: the preferred one, or any, even if records are lost."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class ReplicaCalls(AdminCalls):
-    """Elect leaders, and move partitions between brokers."""
+    """The calls that elect leaders and move partitions between brokers."""
 
     def elect_leaders(
         self,
@@ -202,7 +202,7 @@ def _reassigned(
 
 
 def _raise_error_of(response: Any) -> None:
-    """Raise what a response says of the request as a whole; a passing error is tried again."""
+    """Raise the error of a whole response; a retriable one is retried."""
     if response.error_code:
         message = getattr(response, "error_message", None)
         error = for_code(response.error_code)

@@ -1,4 +1,4 @@
-"""How an admin call reaches its broker: the right node, repeated attempts, one deadline.
+"""Sends an admin call's requests: the right node, retries, one deadline.
 
 Used by the caller's thread; everything that waits does so in the engine.
 """
@@ -20,12 +20,12 @@ from pyclient.timers import Deadline, ExponentialBackoff
 
 Answer = TypeVar("Answer")
 
-# After these a request may have been carried out, and may still be.
+# After these errors, the request may have been carried out, or may still be.
 _IN_DOUBT: Final = (KafkaConnectionError, RequestTimedOutError)
 
 
 class AdminRequests:
-    """Sends the requests of admin calls and sees them through."""
+    """Sends the requests of admin calls."""
 
     def __init__(self, engine: Engine, config: Mapping[str, Any]) -> None:
         self._engine = engine
@@ -37,39 +37,39 @@ class AdminRequests:
         )
 
     def deadline(self, timeout_ms: float | None = None) -> Deadline:
-        """When a call that was given this timeout has to end."""
+        """The deadline of a call with this timeout."""
         wanted_ms = self._default_timeout_ms if timeout_ms is None else timeout_ms
         return Deadline(self._engine.clock, wanted_ms)
 
     def brokers(self) -> list[int]:
-        """The ids of all brokers, as the metadata tells them."""
+        """The ids of all brokers in the metadata."""
         return sorted(self._engine.metadata.snapshot.brokers)
 
     def ask(self, request: Message, deadline: Deadline, *, node: int | None = None) -> Message:
-        """Send a request that changes nothing until it is answered.
+        """Send a request without side effects, with retries.
 
         Raises:
-            KafkaTimeoutError: there was no answer by the deadline; says why.
-            KafkaError: there never will be one.
+            KafkaTimeoutError: there was no response by the deadline; says why.
+            KafkaError: an error that cannot be retried.
         """
         return self.repeat(lambda: self.ask_once(request, deadline, node), deadline)
 
     def ask_once(self, request: Message, deadline: Deadline, node: int | None) -> Message:
-        """Send a request once; for routes, which are asked again with every attempt."""
+        """Send a request once; for routes, which are evaluated again with every attempt."""
         self._engine.check_usable(type(request).__name__)
         timeout_ms = min(deadline.remaining_ms(), self._request_timeout_ms)
         return self._engine.request(request, node, timeout_ms)
 
     def settle(self, work: Work[Key, Item, AnyResult]) -> dict[Key, Outcome[AnyResult]]:
-        """Have brokers deal with named things, and return what became of each.
+        """Have brokers process named things, and return the outcome of each.
 
-        What was not tried is sent again. After an attempt without an answer a change is tried
-        again, too, but what it says then stands: a topic that exists now may have been made by
-        the first attempt, or by somebody else, and nobody can tell.
+        Things that were not attempted are sent again. After an attempt without a response, a
+        change is retried, too, and the retry's result is final: whether an existing topic was
+        created by the first attempt or by another client cannot be known.
 
         Raises:
-            KafkaTimeoutError: not all were dealt with by the deadline; says why.
-            KafkaError: they never will be.
+            KafkaTimeoutError: some were not processed by the deadline; says why.
+            KafkaError: an error that cannot be retried.
         """
         settling = Settling(work)
 
@@ -101,7 +101,7 @@ class AdminRequests:
         return {key: settling.outcomes[key] for key in work.items}
 
     def repeat(self, attempt: Callable[[], Answer], deadline: Deadline) -> Answer:
-        """Make an attempt until it succeeds, or fails for good, or the time is up."""
+        """Repeat an attempt until it succeeds, fails with a final error, or the time is over."""
         attempts = 0
         while True:
             try:
@@ -117,7 +117,7 @@ class AdminRequests:
         """Wait before the next attempt.
 
         Raises:
-            KafkaTimeoutError: there is no time for another; `error` is why it was needed.
+            KafkaTimeoutError: there is no time for another attempt; `error` is the cause.
         """
         pause_ms = min(self._backoff.backoff_ms(attempts), deadline.remaining_ms())
         self._engine.waiter().wait(pause_ms)
@@ -131,7 +131,7 @@ class AdminRequests:
         keys: Sequence[Key],
         deadline: Deadline,  # noqa: ARG002
     ) -> Mapping[int | None, Sequence[Key]]:
-        """A route: the controller as the metadata tells it; without one any broker passes it on."""
+        """A route to the controller; if it is unknown, any broker forwards the request."""
         snapshot = self._engine.metadata.snapshot
         known = snapshot.controller_id in snapshot.brokers
         return {snapshot.controller_id if known else None: keys}

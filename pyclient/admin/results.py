@@ -9,7 +9,7 @@ from pyclient.types import format_uuid
 
 
 class Result(Protocol):
-    """What a response says of one thing that the request named."""
+    """A response's part about one thing that the request named."""
 
     error_code: int
 
@@ -18,14 +18,14 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 
 
 class Outcome(NamedTuple, Generic[AnyResult]):
-    """What became of one thing: the broker's word, and the error it tells of, if any."""
+    """The outcome for one thing: the broker's result, and its error, if any."""
 
     result: AnyResult
     error: KafkaError | None
 
 
 def as_dict(struct: Struct) -> dict[str, Any]:
-    """A struct and all in it, by field names; a topic id in the form that Kafka's tools print."""
+    """A struct as nested dicts by field names; topic ids are in Kafka's text form."""
     return {
         one.name: _value(one.type is UUID, getattr(struct, one.name)) for one in type(struct).fields
     }
@@ -40,7 +40,7 @@ def _value(is_uuid: bool, value: Any) -> Any:
 
 
 def error_of(name: str, result: Result, remark: str = "") -> KafkaError | None:
-    """The error that a result tells of, with the name it is about; None for success."""
+    """The error in a result, with the thing's name; None for success."""
     if not result.error_code:
         return None
     message = getattr(result, "error_message", None)  # few have a place for it

@@ -1,6 +1,6 @@
-"""Routes that have to be asked for: the leaders of partitions, the coordinators of groups.
+"""Routes that need a lookup: the leaders of partitions, the coordinators of groups.
 
-Asked anew with every attempt, so that a request finds its broker after that has changed.
+They are looked up again with every attempt, so that a request finds its broker after a change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _GROUP: Final = 0
 
 
 class LeaderRoute:
-    """Partitions go to their leaders."""
+    """Routes partitions to their leaders."""
 
     def __init__(self, requests: AdminRequests) -> None:
         self._requests = requests
@@ -60,7 +60,7 @@ class LeaderRoute:
 
 
 class CoordinatorRoute:
-    """Groups go to their coordinators."""
+    """Routes groups to their coordinators."""
 
     def __init__(self, requests: AdminRequests) -> None:
         self._requests = requests
@@ -75,7 +75,7 @@ class CoordinatorRoute:
         """
         grouped: dict[int | None, list[str]] = {}
         for group in keys:
-            # A single key, and not a list of them: all versions of brokers can answer that.
+            # A single key, not a list: brokers of all versions support that.
             request = FindCoordinatorRequest(key=group, key_type=_GROUP)
             response = self._requests.ask_once(request, deadline, None)
             assert isinstance(response, FindCoordinatorResponse)

@@ -1,4 +1,4 @@
-"""Topics as brokers describe them to anybody: the Metadata request without side effects."""
+"""Describes topics by a Metadata request that creates none."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
@@ -28,7 +28,7 @@ Topic: TypeAlias = str | TopicId
 
 
 def metadata_request(topics: Iterable[Topic] | None) -> MetadataRequest:
-    """Ask for these topics, or with None for all, and have none created for that."""
+    """A request for these topics, or for all with None, that creates none."""
     return MetadataRequest(
         topics=None if topics is None else [_asked(topic) for topic in topics],
         allow_auto_topic_creation=False,

@@ -24,7 +24,7 @@ _WAIT_TIMEOUT_MS: Final = 10_000
 
 
 class TopicCalls(AdminCalls):
-    """Make topics, remove them, look at them."""
+    """The calls that create, delete and describe topics."""
 
     def create_topics(
         self,
@@ -38,8 +38,8 @@ class TopicCalls(AdminCalls):
 
         Args:
             new_topics: names, `NewTopic`s, or a dict of options by name: `num_partitions`,
-                `replication_factor`, `assignments`, `configs`. Brokers before 2.4 have to be
-                told both numbers.
+                `replication_factor`, `assignments`, `configs`. Brokers before 2.4 need both
+                numbers.
             timeout_ms: how long the call may take; by default `default_api_timeout_ms`.
             validate_only: only check whether they could be created.
             raise_errors: raise the first error; otherwise they are in the result.

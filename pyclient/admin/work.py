@@ -1,7 +1,7 @@
-"""What an admin call wants done to named things, and how far that is.
+"""The work of an admin call on named things, and its progress.
 
-A thing is a topic, a partition, a group, a resource with a configuration. Nothing here waits or
-sends: `AdminRequests.settle` does. Each piece of work belongs to the thread of its call.
+A thing is a topic, a partition, a group, or a resource with a configuration. Nothing here waits or
+sends: `AdminRequests.settle` does. Work belongs to the calling thread.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -28,10 +28,10 @@ Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
 Route: TypeAlias = Callable[[Sequence[Key], Deadline], Mapping[int | None, Sequence[Key]]]
-"""Which node has to serve which of the things named; None stands for any node."""
+"""The things that each node has to serve; None stands for any node."""
 
-# Of the errors that a result can tell, these and no others say that nothing was tried: the same
-# request may work soon, perhaps at another node.
+# Only these errors mean that nothing was attempted: the same request may succeed later, perhaps at
+# another node.
 _NOT_TRIED: Final = (
     NotControllerError,
     ThrottlingQuotaExceededError,
@@ -41,7 +41,7 @@ _NOT_TRIED: Final = (
     CoordinatorNotAvailableError,
     NotCoordinatorError,
 )
-# Retriable by their flag, since metadata may be late; to an admin's caller they are the answer.
+# Retriable by their flag, since metadata may be late, but final for an admin call.
 _ANSWERS: Final = (UnknownTopicOrPartitionError, UnknownTopicIdError)
 _DOUBT: Final = (
     "an earlier attempt of this call got no answer; it may have been carried out, and this may be"
@@ -50,17 +50,17 @@ _DOUBT: Final = (
 
 
 class Work(Generic[Key, Item, AnyResult]):
-    """Named things for brokers to deal with: see `AdminRequests.settle`.
+    """Named things that brokers process: see `AdminRequests.settle`.
 
     Attributes:
-        items: what a request says of each thing, by its key.
-        make_request: the request for some of the items.
-        results_of: what a response says of each thing.
-        name_of: what errors call a thing.
-        route: where each thing is dealt with.
-        deadline: when all must be done.
-        repeatable: doing it twice does no harm, so that another attempt may follow any passing
-            error, and not only those that say that nothing was tried.
+        items: each thing's part of a request, by its key.
+        make_request: creates the request for some of the items.
+        results_of: each thing's part of a response.
+        name_of: a thing's name in errors.
+        route: which node processes each thing.
+        deadline: when everything must be done.
+        repeatable: it is safe to do twice, so any retriable error may be retried, not only those
+            that mean that nothing was attempted.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Work(Generic[Key, Item, AnyResult]):
         self.repeatable = repeatable
 
     def is_settled(self, error: KafkaError) -> bool:
-        """Whether this error is what became of a thing, and not a reason to try again."""
+        """Whether this error is final for a thing, not a reason to retry."""
         if isinstance(error, _NOT_TRIED):
             return False
         return not (self.repeatable and is_passing(error))
 
 
 class Settling(Generic[Key, Item, AnyResult]):
-    """How far one piece of work is."""
+    """The progress of some work."""
 
     def __init__(self, work: Work[Key, Item, AnyResult]) -> None:
         self._work = work
@@ -99,17 +99,17 @@ class Settling(Generic[Key, Item, AnyResult]):
         self.outcomes: dict[Key, Outcome[AnyResult]] = {}
 
     def request(self, keys: Sequence[Key]) -> Message:
-        """The request for some of what is pending."""
+        """The request for some of the pending things."""
         return self._work.make_request([self.pending[key] for key in keys])
 
     def unknown(self) -> list[str]:
-        """The names of what may have been changed, or may be yet: nobody has told."""
+        """The names of things whose change has an unknown outcome."""
         if self._work.repeatable:
             return []
         return [self._work.name_of(key) for key in self.pending if key in self.in_doubt]
 
     def take_in(self, asked: Sequence[Key], response: Message) -> KafkaError | None:
-        """Note what a response says; the reason to try again, if there is one."""
+        """Process a response; returns the reason to retry, if any."""
         trouble: KafkaError | None = None
         results = dict(self._work.results_of(response))
         for key in asked:
@@ -126,12 +126,12 @@ class Settling(Generic[Key, Item, AnyResult]):
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Whether another attempt may go better."""
+    """Whether a retry may succeed."""
     return error.retriable and not isinstance(error, _ANSWERS)
 
 
 def raise_first_error(outcomes: Mapping[Key, Outcome[AnyResult]]) -> None:
-    """Raise what went wrong first, in the order of the request."""
+    """Raise the first error, in the order of the request."""
     for outcome in outcomes.values():
         if outcome.error is not None:
             raise outcome.error
