@@ -6,6 +6,7 @@
 - `kafka_keys`: every option name of Apache Kafka, to tell a typo from an option without an effect
 - `keys`: the table of options that have an effect here
 - `listeners`: where a broker listens, and the addresses it advertises
+- `objections`: why a value is refused, in the words of Apache Kafka
 - `properties`: reads `server.properties` files
 - `tls_keys`: the table of TLS options
 - `types`: Kafka's 16, 32 and 64 bit integers

@@ -4,6 +4,7 @@
 - `config_changes`: checks changes of configurations, and makes their records
 - `controller`: decides, logs and applies changes, one after another
 - `elections`: gives partitions without a leader one
+- `features`: the feature levels of the cluster, and changes of them
 - `frames`: metadata records as values of the log
 - `image`: brokers, topics, partitions and configurations, as the log says
 - `loading`: builds the image at start, and refuses folders of several nodes
@@ -11,6 +12,7 @@
 - `placement`: which brokers and folders get new partitions
 - `producer_ids`: hands out producer ids
 - `quorum`: the controllers that a log of Apache Kafka names
+- `reassignments`: checks moves of partitions to other brokers
 - `snapshots`: reads Apache Kafka's snapshots of the log
 - `topics`: checks new topics and partitions, and makes their records
 """
