@@ -1,6 +1,6 @@
-"""The broker of a world: the real core, over all its crashes.
+"""The broker of a world: the real core, across all its crashes.
 
-The scheduler's thread, but for what a program asks of it while it has the baton.
+Used by the scheduler's thread, and by the program that holds the baton.
 """
 
 from __future__ import annotations

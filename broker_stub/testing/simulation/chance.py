@@ -1,7 +1,7 @@
 """All randomness of a world, from one seed.
 
-Every part draws from a stream of its own, named after it: so a program that draws once more does
-not change what the network does. Whoever holds the baton draws.
+Every part draws from its own named stream, so that an extra draw by a program does not change what
+the network does. Only the holder of the baton draws.
 """
 
 import hashlib

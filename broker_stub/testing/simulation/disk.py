@@ -2,8 +2,8 @@
 
 The broker works on a folder in memory with the calls of the system, as always; only its fsyncs
 come here, through `OpenFiles.sync`. Each one notes what is safe from then on: the bytes of a
-file, or the names in a folder. When the power goes, the folder is made anew from what was safe
-and, by chance, from parts of what was not:
+file, or the names in a folder. A power loss rebuilds the folder from what was safe and, at random,
+from parts of what was not:
 
 - Of a file's new bytes any number from the front is there, and zeros may follow, as file systems
   leave them that had noted the length before the data; and zeros may stand in the middle, where

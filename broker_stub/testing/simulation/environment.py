@@ -133,7 +133,7 @@ class SimulatedEnvironment:
         return SimulatedWaiter(self.world.programs, self._check_may_wait)
 
     def claim_io_thread(self) -> None:
-        """Only `IoThread.run` claims one, and nobody calls that here."""
+        """Only `IoThread.run` claims a thread, which is not used here."""
         raise IllegalStateError("a simulated loop has no thread")
 
     def on_io_thread(self) -> bool:
@@ -185,7 +185,7 @@ class SimulatedEnvironment:
         self._turn_in(poller.idle_ms())
 
     def end(self) -> None:
-        """The world is closed: end the loop as well, so that nobody waits for it any more."""
+        """Close the loop with the world, so that no caller waits for it."""
         loop, self._loop = self._loop, None
         if loop is not None:
             loop.finish()

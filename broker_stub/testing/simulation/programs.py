@@ -1,9 +1,8 @@
 """The programs of a world: a thread each, and one baton.
 
-Whoever has the baton runs; everybody else stands still. The scheduler hands it to one program,
-and gets it back when that program waits or ends; then it runs the clients' loops, the network
-and the broker until it is some program's turn again. So a wait never runs anything else on top
-of itself, and with the same seed everything happens in the same order.
+Only the holder of the baton runs. The scheduler hands it to one program, and gets it back when that
+program waits or ends; then it runs the clients' loops, the network and the broker until a program's
+next turn. So waits never nest, and with the same seed everything happens in the same order.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PATIENCE_SECONDS: Final = 60.0
 
 
 class WorldOver(BaseException):
-    """Ends a program whose world is closed. Not an Exception: nobody should handle it."""
+    """Ends a program whose world is closed. Not an Exception, so that programs do not catch it."""
 
 
 class Program:
@@ -122,7 +121,7 @@ class Programs:
 
     Attributes:
         running: the program that has it; None while it is the scheduler's.
-        is_over: the world is closed, and whoever waits is to end.
+        is_over: the world is closed, and waiting programs must end.
         all_done: every program has ended, or one has failed.
         failed: the first program that raised.
     """

@@ -17,7 +17,7 @@ _EVENTS_MAX: Final = 2_000_000
 
 
 class WorldStuckError(AssertionError):
-    """The world goes round and round without getting anywhere, or nothing will ever happen."""
+    """The world makes no progress: events repeat without end, or none is left."""
 
 
 class Event:

@@ -1,7 +1,7 @@
 """What happened in a world, in order: to read after a failure, and to compare with a replay.
 
-Lines are kept as they were noted and written out only when somebody reads them, since most
-histories end well. Whoever holds the baton notes; nobody else runs meanwhile.
+Lines are formatted only when read, since most histories succeed. Only the holder of the baton adds
+lines.
 """
 
 import hashlib

@@ -129,7 +129,7 @@ class Wire:
         self._server = server
 
     def refuse(self, error: Exception) -> None:
-        """There is nobody: the client is told."""
+        """Refuse the connection; the client learns of it."""
         self._network.later(partial(self._lose_client, error))
 
     def client_writes(self, data: bytes) -> None:
