@@ -2,7 +2,8 @@
 
 The coordinator of a group is the leader of its partition of `__consumer_offsets`. The first request
 creates that topic. Transactional ids (key type 1) have no coordinator here:
-UNSUPPORTED_VERSION, which clients take as final. Other types of keys: INVALID_REQUEST.
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which all clients take as final. Other types of keys:
+INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub.coordinator.group_log import partition_for_group
 from broker_stub.handlers._errors import message_of
+from broker_stub.handlers._transactions import no_transactions
 from broker_stub.metadata.auto_topic_creation import offsets_topic
 from broker_stub.metadata.image import CONSUMER_OFFSETS, TopicImage
 from broker_stub.metadata.topics import PlannedTopic
@@ -19,7 +21,6 @@ from pyclient.error_codes import (
     BrokerResponseError,
     CoordinatorNotAvailableError,
     InvalidRequestError,
-    UnsupportedVersionError,
 )
 from pyclient.protocol.messages.find_coordinator import (
     Coordinator,
@@ -75,7 +76,7 @@ def refuse(request: FindCoordinatorRequest, error: BrokerResponseError) -> FindC
 
 def _unserved(key_type: int) -> BrokerResponseError:
     if key_type == _TRANSACTIONAL_ID:
-        return UnsupportedVersionError("this broker has no coordinator for transactional ids")
+        return no_transactions()
     return InvalidRequestError(f"keys of type {key_type} have no coordinator")
 
 

@@ -3,15 +3,16 @@
 Every idempotent producer gets a new id with epoch 0, from blocks allocated in the metadata log. As
 in Kafka, an id that the client had before (3+) is not kept without a transactional id. An id
 without an epoch and an empty transactional id are INVALID_REQUEST. Other transactional ids are
-UNSUPPORTED_VERSION: they have no coordinator here.
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: they have no coordinator here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker_stub.handlers._transactions import no_transactions
 from broker_stub.request import Parked, RequestContext
-from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
+from pyclient.error_codes import BrokerResponseError, InvalidRequestError
 from pyclient.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -32,7 +33,7 @@ def handle(
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         raise InvalidRequestError("a producer id and its epoch go together")
     if request.transactional_id is not None:
-        raise UnsupportedVersionError("this broker has no transaction coordinator")
+        raise no_transactions()
     parked: Parked[InitProducerIdResponse] = Parked()
 
     def given(result: int | BrokerResponseError) -> None:

@@ -7,8 +7,8 @@ import pytest
 from pyclient.error_codes import (
     InvalidRequestError,
     MismatchedEndpointTypeError,
+    TransactionalIdAuthorizationError,
     UnsupportedEndpointTypeError,
-    UnsupportedVersionError,
 )
 from pyclient.protocol.messages.describe_cluster import DescribeClusterRequest
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -35,9 +35,9 @@ def test_many_coordinators_are_found_at_once(harness, version):
 
 def test_transactional_ids_have_no_coordinator(harness):
     old = harness.ask(FindCoordinatorRequest(key="t", key_type=1), 2)
-    assert old.error_code == UnsupportedVersionError.code
+    assert old.error_code == TransactionalIdAuthorizationError.code
     (new,) = harness.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=1), 6).coordinators
-    assert (new.error_code, new.node_id) == (UnsupportedVersionError.code, -1)
+    assert (new.error_code, new.node_id) == (TransactionalIdAuthorizationError.code, -1)
     assert "transactional" in new.error_message
 
 
@@ -69,7 +69,7 @@ def test_producer_ids_are_never_given_twice_over_restarts(harness):
 
 def test_transactional_producers_are_refused(harness):
     response = harness.ask(InitProducerIdRequest(transactional_id="t"))
-    assert response.error_code == UnsupportedVersionError.code
+    assert response.error_code == TransactionalIdAuthorizationError.code
     assert response.producer_id == -1
 
 
