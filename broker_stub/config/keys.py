@@ -23,13 +23,6 @@ MIN_INSYNC_REPLICAS: Final = ConfigKey(
     at_least(1),
     "In-sync replicas that Produce with acks=all needs; all replicas, if there are fewer.",
 )
-COMPRESSION_TYPE: Final = ConfigKey(
-    "compression.type",
-    str,
-    "producer",
-    one_of("producer"),
-    "The codec of stored batches: this broker always keeps the producer's.",
-)
 # Accepted with the one value that this broker implements: programs set them to be safe.
 _AS_IT_IS: Final = (
     ConfigKey("preallocate", bool, False, one_of(False), "Segments are never preallocated."),
@@ -48,12 +41,11 @@ _AS_IT_IS: Final = (
         "Only an in-sync replica becomes the leader.",
     ),
 )
-TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, COMPRESSION_TYPE, *_AS_IT_IS)
+TOPIC_ROWS: Final = (*TOPIC_KEYS, MIN_INSYNC_REPLICAS, *_AS_IT_IS)
 TOPIC_DEFINITION: Final = ConfigDefinition("topic", TOPIC_ROWS)
 TOPIC_SYNONYMS: Final[Mapping[str, str]] = {
     **SERVER_SYNONYMS,
     MIN_INSYNC_REPLICAS.name: MIN_INSYNC_REPLICAS.name,
-    COMPRESSION_TYPE.name: COMPRESSION_TYPE.name,
     "preallocate": "log.preallocate",
     "segment.jitter.ms": "log.roll.jitter.ms",
     "unclean.leader.election.enable": "unclean.leader.election.enable",

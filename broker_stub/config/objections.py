@@ -44,4 +44,6 @@ def _broken_rule(row: ConfigKey, rule: Rule, value: Any) -> str:
         return f"Value must be no more than {rule.most}"
     if rule.choices:
         return f"String must be one of: {', '.join(map(str, rule.choices))}"
+    if row.type in _NUMBERS:
+        return f"Value must be {rule.text}"
     return f"it must be {row.allowed()}"

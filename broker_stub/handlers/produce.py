@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub.handlers._errors import message_of
 from broker_stub.log.batch.append_info import AppendInfo
+from broker_stub.log.batch.record_rules import RefusedRecordsError
 from broker_stub.replica.append_records import AppendedTopics, append_records
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -94,6 +96,16 @@ def _partition(index: int, result: AppendInfo | BrokerResponseError) -> Partitio
 
 
 def _failed(index: int, error: BrokerResponseError) -> PartitionProduceResponse:
+    record_errors = error.record_errors if isinstance(error, RefusedRecordsError) else ()
     return PartitionProduceResponse(
-        index=index, error_code=error.code, base_offset=-1, error_message=message_of(error)
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(
+                batch_index=one.batch_index, batch_index_error_message=one.message
+            )
+            for one in record_errors
+        ],
+        error_message=message_of(error),
     )

@@ -9,11 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from broker_stub.config.types import INT, LONG
 from pyclient.config.definition import ConfigKey, Rule, at_least, between, one_of
+from pyclient.records.compression import LEVELS, Codec
 
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
 DELETE: Final = "delete"
 COMPACT: Final = "compact"
+PRODUCER_CODEC: Final = "producer"
+UNCOMPRESSED: Final = "uncompressed"
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
@@ -24,6 +27,8 @@ _POLICIES = Rule(
     choices=(COMPACT, DELETE),
 )
 
+_GZIP_LEVELS = Rule("between 1 and 9 or equal to -1", lambda level: level in LEVELS[Codec.GZIP])
+
 TOPIC_KEYS: Final = (
     ConfigKey(
         "cleanup.policy",
@@ -31,6 +36,34 @@ TOPIC_KEYS: Final = (
         [DELETE],
         _POLICIES,
         "What happens to old segments: deleted by time and size, compacted by key, both, nothing.",
+    ),
+    ConfigKey(
+        "compression.gzip.level",
+        INT,
+        -1,
+        _GZIP_LEVELS,
+        "How hard gzip works where it is the compression.type; -1: its default.",
+    ),
+    ConfigKey(
+        "compression.lz4.level",
+        INT,
+        9,
+        between(LEVELS[Codec.LZ4][0], LEVELS[Codec.LZ4][-1]),
+        "How hard lz4 works where it is the compression.type.",
+    ),
+    ConfigKey(
+        "compression.type",
+        str,
+        PRODUCER_CODEC,
+        one_of(UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCER_CODEC),
+        "The codec that batches are kept in: the producer's own, or this one for all.",
+    ),
+    ConfigKey(
+        "compression.zstd.level",
+        INT,
+        3,
+        between(LEVELS[Codec.ZSTD][0], LEVELS[Codec.ZSTD][-1]),
+        "How hard zstd works where it is the compression.type.",
     ),
     ConfigKey(
         "delete.retention.ms",
@@ -156,6 +189,10 @@ TOPIC_KEYS: Final = (
 
 SERVER_SYNONYMS: Final = {
     "cleanup.policy": "log.cleanup.policy",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.type": "compression.type",
+    "compression.zstd.level": "compression.zstd.level",
     "delete.retention.ms": "log.cleaner.delete.retention.ms",
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
     "flush.messages": "log.flush.interval.messages",
@@ -181,6 +218,10 @@ class LogConfig(NamedTuple):
     """A topic's values, typed. Immutable: a change at run time is a new one."""
 
     cleanup_policy: frozenset[str]
+    compression_gzip_level: int
+    compression_lz4_level: int
+    compression_type: str
+    compression_zstd_level: int
     delete_retention_ms: int
     file_delete_delay_ms: int
     flush_messages: int
@@ -205,6 +246,14 @@ class LogConfig(NamedTuple):
         taken = {key.name: values.get(key.name, key.default) for key in TOPIC_KEYS}
         taken["cleanup.policy"] = frozenset(taken["cleanup.policy"])
         return cls(**{name.replace(".", "_"): value for name, value in taken.items()})
+
+    def compression_level(self, codec: Codec) -> int | None:
+        """The level to compress with; None for a codec that has none."""
+        return {
+            Codec.GZIP: self.compression_gzip_level,
+            Codec.LZ4: self.compression_lz4_level,
+            Codec.ZSTD: self.compression_zstd_level,
+        }.get(codec)
 
     @property
     def is_compacted(self) -> bool:

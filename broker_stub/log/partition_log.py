@@ -21,6 +21,7 @@ from broker_stub.log.batch.append_info import (
     duplicate_append,
     number_batches,
 )
+from broker_stub.log.batch.recompression import recompress
 from broker_stub.log.batch.validation import validate
 from broker_stub.log.cleaning.segment_deletion import retire_oldest
 from broker_stub.log.files.checkpoint_file import LEADER_EPOCHS
@@ -29,7 +30,7 @@ from broker_stub.log.files.partition_dir import PartitionDir
 from broker_stub.log.flushing import FlushState
 from broker_stub.log.index.transaction_index import AbortedTransaction
 from broker_stub.log.leader_epochs import EpochEnd, LeaderEpochs
-from broker_stub.log.log_config import INT64_MAX, LogConfig
+from broker_stub.log.log_config import INT64_MAX, PRODUCER_CODEC, LogConfig
 from broker_stub.log.producers.producer_state import (
     ProducerEntry,
     ProducerState,
@@ -253,7 +254,8 @@ class PartitionLog:
         Offsets and leader epoch are written into the caller's buffer, unless that is read-only.
 
         Raises:
-            KafkaError: as in `validation.validate` and below; nothing was written.
+            KafkaError: as in `validation.validate`, `recompression.recompress` and below; nothing
+                was written.
             InvalidProducerEpochError, OutOfOrderSequenceError: see `check_producers`.
             TransactionCoordinatorFencedError: see `transactions.check_marker`.
             RecordBatchTooLargeError: the batches are larger than `segment.bytes`.
@@ -264,7 +266,9 @@ class PartitionLog:
         if view.readonly:
             view = memoryview(bytearray(view))
         config = self.config
-        headers = validate(view, config, origin, now_ms)
+        headers = validate(view, config, origin, now_ms, self.topic, self.partition)
+        if config.compression_type != PRODUCER_CODEC:
+            view, headers = recompress(view, headers, config)
         markers = read_markers(view, headers)
         if len(view) > config.segment_bytes:
             raise RecordBatchTooLargeError(

@@ -25,6 +25,7 @@ def offsets_topic(config: BrokerConfig) -> NewTopic:
         replication_factor=config["offsets.topic.replication.factor"],
         configs={
             "cleanup.policy": "compact",
+            "compression.type": "producer",
             "segment.bytes": str(config["offsets.topic.segment.bytes"]),
         },
     )

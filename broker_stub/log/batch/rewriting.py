@@ -63,16 +63,16 @@ def rewrite(
         max_timestamp = max(raw.record.timestamp for raw in kept)
     if batch.codec:
         contents = [compress(batch.codec, contents)]
-    return _with_header(batch, attributes, base_timestamp, max_timestamp, len(kept), contents)
+    return with_header(batch, attributes, base_timestamp, max_timestamp, len(kept), contents)
 
 
 def bare_header(batch: RecordBatch) -> bytes:
     """The batch with its records removed."""
     attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
-    return _with_header(batch, attributes, NO_TIMESTAMP, batch.max_timestamp, 0, [])
+    return with_header(batch, attributes, NO_TIMESTAMP, batch.max_timestamp, 0, [])
 
 
-def _with_header(
+def with_header(
     batch: RecordBatch,
     attributes: int,
     base_timestamp: int,
@@ -80,6 +80,7 @@ def _with_header(
     record_count: int,
     contents: Sequence[Buffer],
 ) -> bytes:
+    """A batch of these fields and contents, the rest as in `batch`; its checksum is right."""
     header = bytearray(HEADER_SIZE)
     length = HEADER_SIZE - LOG_OVERHEAD + sum(len(content) for content in contents)
 

@@ -6,38 +6,33 @@ speak of each record: a compacted topic needs keys, a bound on old timestamps ne
 any thread.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.log.batch.header import (
     CODEC_MAX,
-    NO_TIMESTAMP,
     BatchHeader,
     put_append_time,
     put_checksum,
     put_max_timestamp,
     read_header,
 )
+from broker_stub.log.batch.record_rules import check_records, refuse_append_time
 from broker_stub.log.log_config import INT64_MAX, LogConfig
 from pyclient import _twin
 from pyclient.errors import (
     CorruptRecordError,
     InvalidRecordError,
-    InvalidTimestampError,
     InvalidTxnStateError,
     RecordTooLargeError,
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
 )
-from pyclient.records.batch import RecordBatch
 from pyclient.records.compression import ExpandsTooFarError, decompress
 from pyclient.records.header import CODEC_MASK, CRC_FROM, HEADER_SIZE, LOG_APPEND_TIME, MAGIC
-from pyclient.records.record import ConsumerRecord
 
 # Records that expand to more are not looked at: the broker has little memory, and others to serve.
 LOOKED_AT_BYTES: Final = 32 << 20
-_RECORDS_AT_ONCE: Final = 1000
 
 
 def split_batches(batches: memoryview) -> list[BatchHeader]:
@@ -136,7 +131,7 @@ def check_structure(batch: memoryview, header: BatchHeader) -> int:
         raise InvalidRecordError(str(error)) from error
 
 
-def check_times(
+def set_times(
     batches: memoryview,
     position: int,
     header: BatchHeader,
@@ -144,25 +139,14 @@ def check_times(
     config: LogConfig,
     now_ms: int,
 ) -> BatchHeader:
-    """Apply the topic's timestamp rule; stamps the batch where that rule is LogAppendTime.
+    """Stamp the batch where the topic's rule for timestamps is LogAppendTime; its header.
 
     Else the header gets the latest timestamp of the records, if it says another: lookups by time
     and retention go by it.
-
-    Raises:
-        InvalidTimestampError: a record is too far from the broker's clock, or claims to have
-            been stamped by a broker.
     """
-    if header.attributes & LOG_APPEND_TIME:
-        raise InvalidTimestampError("a producer does not set the time of the append")
     if config.uses_append_time:
         put_append_time(batches, position, header.attributes, now_ms)
         return _sealed_again(batches, position, header.size)
-    if latest_ms - now_ms > config.message_timestamp_after_max_ms:
-        raise InvalidTimestampError(
-            f"timestamp {latest_ms} is more than "
-            f"{config.message_timestamp_after_max_ms} ms ahead of {now_ms}"
-        )
     if latest_ms != header.max_timestamp:
         put_max_timestamp(batches, position, latest_ms)
         return _sealed_again(batches, position, header.size)
@@ -176,44 +160,18 @@ def _sealed_again(batches: memoryview, position: int, size: int) -> BatchHeader:
     return read_header(batches, position)
 
 
-def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
-    """Refuse a batch with a record that breaks a rule of the topic; decodes them all.
-
-    Raises:
-        InvalidRecordError: a record has no key, and the topic is compacted; or they expand too far
-            to be looked at.
-        InvalidTimestampError: a record is too far behind the broker's clock.
-    """
-    try:
-        decoder = RecordBatch(batch).decoder(max_expanded=LOOKED_AT_BYTES)
-        while decoder.remaining:
-            _check_each(decoder.read(_RECORDS_AT_ONCE), config, now_ms)
-    except (CorruptRecordError, UnsupportedCodecError) as error:
-        # Another code than for damage: see `check_structure`.
-        raise InvalidRecordError(
-            f"the topic has rules for each record, and these can't be looked at: {error}"
-        ) from error
-
-
-def _check_each(records: Sequence[ConsumerRecord], config: LogConfig, now_ms: int) -> None:
-    oldest_ms = now_ms - config.message_timestamp_before_max_ms
-    for record in records:
-        if config.is_compacted and record.key is None:
-            raise InvalidRecordError("a compacted topic refuses records without a key")
-        if NO_TIMESTAMP != record.timestamp < oldest_ms and not config.uses_append_time:
-            raise InvalidTimestampError(
-                f"timestamp {record.timestamp} is more than "
-                f"{config.message_timestamp_before_max_ms} ms behind {now_ms}"
-            )
-
-
 def validate(
-    batches: memoryview, config: LogConfig, origin: AppendOrigin, now_ms: int
+    batches: memoryview,
+    config: LogConfig,
+    origin: AppendOrigin,
+    now_ms: int,
+    topic: str,
+    partition: int,
 ) -> list[BatchHeader]:
     """Check the batches of one append, all before the first is written; their headers.
 
     Raises:
-        KafkaError: as the functions above say.
+        KafkaError: as the functions above say, and `record_rules`.
     """
     headers = split_batches(batches)
     if origin is AppendOrigin.CLIENT and len(headers) > 1:
@@ -224,11 +182,18 @@ def validate(
     position = 0
     for index, header in enumerate(headers):
         check_batch(header, config, origin)
+        batch = batches[position : position + header.size]
         latest_ms = header.max_timestamp
         if origin is AppendOrigin.CLIENT:
-            latest_ms = check_structure(batches[position : position + header.size], header)
-        headers[index] = check_times(batches, position, header, latest_ms, config, now_ms)
-        if decodes:
-            check_records(batches[position : position + header.size], config, now_ms)
+            latest_ms = check_structure(batch, header)
+        if header.attributes & LOG_APPEND_TIME:
+            refuse_append_time(header)
+        is_late = (
+            latest_ms - now_ms > config.message_timestamp_after_max_ms
+            and not config.uses_append_time
+        )
+        if decodes or is_late:
+            check_records(batch, config, now_ms, f"{topic}-{partition}", LOOKED_AT_BYTES)
+        headers[index] = set_times(batches, position, header, latest_ms, config, now_ms)
         position += header.size
     return headers

@@ -132,8 +132,8 @@ def test_what_is_set_while_the_broker_runs_goes_over_what_it_was_started_with():
 def test_what_a_folder_of_apache_kafka_sets_and_means_nothing_here_is_told_once(caplog):
     config = BrokerConfig()
     for _ in range(3):
-        values = config.topic_values({"compression.type": "gzip", "remote.storage.enable": "true"})
-    assert values["compression.type"] == "producer"
+        values = config.topic_values({"preallocate": "true", "remote.storage.enable": "true"})
+    assert values["preallocate"] is False
     assert len(caplog.records) == 2
 
 

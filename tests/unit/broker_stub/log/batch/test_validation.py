@@ -7,6 +7,11 @@ from hypothesis import strategies as st
 from broker_stub.log.batch import validation as batch_validation
 from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.log.batch.header import read_header
+from broker_stub.log.batch.record_rules import (
+    RECORD_ERRORS_MAX,
+    InvalidRecordsError,
+    InvalidTimestampsError,
+)
 from broker_stub.log.batch.validation import validate
 from pyclient import _twin
 from pyclient.errors import (
@@ -25,7 +30,7 @@ from tests.support.logs import NOW_MS, batch, config
 
 
 def check(batches: bytes, origin: AppendOrigin = AppendOrigin.CLIENT, **values):
-    return validate(memoryview(bytearray(batches)), config(**values), origin, NOW_MS)
+    return validate(memoryview(bytearray(batches)), config(**values), origin, NOW_MS, "orders", 0)
 
 
 def changed(**fields: int) -> bytearray:
@@ -131,15 +136,18 @@ def test_a_transactional_batch_is_refused_by_name():
 
 def test_a_timestamp_too_far_ahead_is_invalid():
     ahead = batch(b"a", timestamps=[NOW_MS + 3_600_001])
-    with pytest.raises(InvalidTimestampError, match="ahead"):
+    with pytest.raises(InvalidTimestampError, match="invalid timestamp"):
         check(ahead)
     assert check(ahead, message_timestamp_type="LogAppendTime")
 
 
 def test_a_timestamp_too_far_ahead_is_found_inside_the_batch():
     ahead = restamped(NOW_MS, timestamps=[NOW_MS, NOW_MS + 3_600_001])
-    with pytest.raises(InvalidTimestampError, match=f"{NOW_MS + 3_600_001} is more than .* ahead"):
+    with pytest.raises(InvalidTimestampsError) as refused:
         check(ahead)
+    (late,) = refused.value.record_errors
+    assert late.batch_index == 1
+    assert f"Timestamp {NOW_MS + 3_600_001} of message with offset 1" in late.message
 
 
 @pytest.mark.parametrize("claimed", [-1, 0, 5, NOW_MS + 10**9, 2**63 - 1])
@@ -148,7 +156,7 @@ def test_a_timestamp_too_far_ahead_is_found_inside_the_batch():
 def test_the_header_gets_the_latest_timestamp_of_the_records(claimed, codec, times):
     honest = batch(b"a", b"b", timestamps=times, codec=codec)
     buffer = restamped(claimed, timestamps=times, codec=codec)
-    (header,) = validate(memoryview(buffer), config(), AppendOrigin.CLIENT, NOW_MS)
+    (header,) = validate(memoryview(buffer), config(), AppendOrigin.CLIENT, NOW_MS, "orders", 0)
     assert header == read_header(buffer) == read_header(honest)
     assert header.max_timestamp == max(times)
     assert buffer == honest
@@ -164,8 +172,9 @@ def test_a_header_whose_records_nobody_looks_at_is_believed(monkeypatch):
 def test_a_timestamp_too_far_behind_is_found_inside_the_batch():
     old = batch(b"new", b"old", timestamps=[NOW_MS, NOW_MS - 1001])
     assert check(old)
-    with pytest.raises(InvalidTimestampError, match="behind"):
+    with pytest.raises(InvalidTimestampsError) as refused:
         check(old, message_timestamp_before_max_ms=1000)
+    assert [one.batch_index for one in refused.value.record_errors] == [1]
     assert check(old, message_timestamp_before_max_ms=1001)
 
 
@@ -174,8 +183,9 @@ def test_a_record_without_a_time_is_never_too_old():
 
 
 def test_a_producer_does_not_stamp_batches_as_the_broker_would():
-    with pytest.raises(InvalidTimestampError):
-        check(batch(b"a", log_append_time_ms=NOW_MS))
+    with pytest.raises(InvalidTimestampsError) as refused:
+        check(batch(b"a", b"b", log_append_time_ms=NOW_MS))
+    assert [one.batch_index for one in refused.value.record_errors] == [0, 1]
 
 
 @pytest.mark.parametrize("codec", range(5))
@@ -242,11 +252,20 @@ def test_what_expands_very_far_is_refused_for_good_where_each_record_counts(monk
 
 def test_every_record_is_looked_at_where_each_counts():
     times = [*[NOW_MS] * 2500, NOW_MS - 1001]
-    with pytest.raises(InvalidTimestampError, match="behind"):
+    with pytest.raises(InvalidTimestampsError) as refused:
         check(
             batch(*[b"a"] * len(times), timestamps=times, codec=Codec.GZIP),
             message_timestamp_before_max_ms=1000,
         )
+    assert [one.batch_index for one in refused.value.record_errors] == [2500]
+
+
+def test_the_records_at_fault_are_named_up_to_a_bound():
+    with pytest.raises(InvalidRecordsError, match="due to 1500 record errors in total") as refused:
+        check(batch(*[b"a"] * 1500, key=None), cleanup_policy=["compact"])
+    named = refused.value.record_errors
+    assert [one.batch_index for one in named] == list(range(RECORD_ERRORS_MAX))
+    assert named[0].message.endswith("without key in topic partition orders-0")
 
 
 def test_what_no_library_here_expands_is_believed(monkeypatch):
