@@ -11,10 +11,10 @@ from broker_stub.log.batch.recompression import EXPANDED_BYTES_MAX, recompress
 from broker_stub.log.log_config import PRODUCER_CODEC, LogConfig
 from pyclient.errors import RecordTooLargeError, UnsupportedCompressionTypeError
 from pyclient.records import compression
-from pyclient.records.batch import HEADER_SIZE, RecordBatch
+from pyclient.records.batch import RecordBatch
 from pyclient.records.builder import BatchBuilder
 from pyclient.records.compression import Codec
-from pyclient.records.header import CODEC_MASK
+from pyclient.records.header import CODEC_MASK, HEADER_SIZE
 from tests.support.logs import NOW_MS, batch, config
 
 NAMES = {
