@@ -89,6 +89,18 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         (Place(("results",), partitions=None),),
         topic_fails_alone=True,
     ),
+    43: Layout(  # ElectLeaders
+        (Place(("topic_partitions",), topic="topic", number=None),),
+        (
+            Place(
+                ("replica_election_results",),
+                topic="topic",
+                partitions="partition_result",
+                number="partition_id",
+            ),
+        ),
+    ),
+    45: Layout((Place(_TOPICS),), (Place(("responses",)),)),  # AlterPartitionReassignments
     47: Layout((Place(_TOPICS),), (Place(_TOPICS),)),  # OffsetDelete
     61: Layout(  # DescribeProducers
         (Place(_TOPICS, partitions="partition_indexes", number=None),),

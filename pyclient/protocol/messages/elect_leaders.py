@@ -38,5 +38,5 @@ class ElectLeadersResponse(Message, api_key=43, versions="0-2", flexible="2+"):
     """How the elections went."""
 
     throttle_time_ms: int = field(INT32)
-    error_code: int = field(INT16, versions="1+")
+    error_code: int = field(INT16, versions="1+", ignorable=True)
     replica_election_results: list[ReplicaElectionResult] = field(array(ReplicaElectionResult))

@@ -17,10 +17,10 @@ from pyclient.errors import (
     NoError,
 )
 from pyclient.protocol.messages.create_topics import CreateTopicsRequest
-from pyclient.protocol.messages.elect_leaders import ElectLeadersRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.protocol.messages.produce import ProduceRequest, ProduceResponse
+from pyclient.protocol.messages.unregister_broker import UnregisterBrokerRequest
 
 ERROR = LeaderNotAvailableError
 
@@ -59,8 +59,8 @@ def test_an_api_is_named_by_the_class_of_its_request(api, meant):
 
 
 def test_an_api_that_is_not_served_can_t_fail():
-    assert "does not serve ElectLeadersRequest" in refusal(
-        ValueError, lambda faults: faults.fail_next(ElectLeadersRequest, ERROR)
+    assert "does not serve UnregisterBrokerRequest" in refusal(
+        ValueError, lambda faults: faults.fail_next(UnregisterBrokerRequest, ERROR)
     )
 
 

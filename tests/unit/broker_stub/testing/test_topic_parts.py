@@ -11,10 +11,16 @@ from broker_stub.request import HANG_UP
 from broker_stub.testing import Always
 from broker_stub.testing.topic_layouts import LAYOUTS
 from pyclient.errors import (
+    ElectionNotNeededError,
     LeaderNotAvailableError,
     NotLeaderOrFollowerError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
+)
+from pyclient.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -22,6 +28,7 @@ from pyclient.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from pyclient.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from pyclient.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -58,7 +65,8 @@ from tests.support.node_harness import NodeHarness, batch
 ERROR = NotLeaderOrFollowerError
 TOPICS = ("orders", "payments")
 
-FAILED_AS_A_WHOLE = {35}  # DescribeLogDirs has no error for a topic
+# DescribeLogDirs and ListPartitionReassignments have no error for a topic.
+FAILED_AS_A_WHOLE = {35, 46}
 
 
 @pytest.fixture
@@ -390,6 +398,28 @@ def test_one_topic_of_delete_topics_fails(harness, faults, ids, form, after):
     assert "orders" in (failed.name, *(n for n, one in ids.items() if one == failed.topic_id))
     assert (harness.node.image.topic("orders") is None) == after
     assert harness.node.image.topic("payments") is None
+
+
+def test_one_partition_of_elect_leaders_and_of_reassignments_fails(harness, faults, ids):
+    faults.fail_next(ElectLeadersRequest, ERROR, topic="orders", partition=1)
+    asked = [TopicPartitions(topic=name, partitions=[0, 1]) for name in TOPICS]
+    elected = harness.ask(ElectLeadersRequest(topic_partitions=asked)).replica_election_results
+    needless = ElectionNotNeededError.code
+    codes = {
+        (topic.topic, one.partition_id): one.error_code
+        for topic in elected
+        for one in topic.partition_result
+    }
+    assert codes == {**dict.fromkeys(codes, needless), ("orders", 1): ERROR.code}
+    faults.fail_next(AlterPartitionReassignmentsRequest, ERROR, topic="orders", partition=1)
+    moves = [ReassignablePartition(partition_index=index, replicas=[1]) for index in range(2)]
+    topics = [ReassignableTopic(name=name, partitions=moves) for name in TOPICS]
+    moved = harness.ask(AlterPartitionReassignmentsRequest(topics=topics)).responses
+    assert {
+        (topic.name, one.partition_index): one.error_code
+        for topic in moved
+        for one in topic.partitions
+    } == all_but(("orders", 1))
 
 
 @pytest.mark.parametrize("names", [TOPICS, ()])
