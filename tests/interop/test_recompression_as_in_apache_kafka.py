@@ -101,10 +101,11 @@ class Peer:
         return self.ask(request, version).responses[0].partitions[0]
 
     def batches(self, topic: str) -> list[RecordBatch]:
-        found = list(iter_batches(memoryview(bytes(self.fetch(topic).records))))
-        assert all(isinstance(one, RecordBatch) for one in found)
-        for one in found:
+        found = []
+        for one in iter_batches(memoryview(bytes(self.fetch(topic).records))):
+            assert isinstance(one, RecordBatch)
             one.check_crc()
+            found.append(one)
         return found
 
 
