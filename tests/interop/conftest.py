@@ -37,5 +37,6 @@ def apache(
 ) -> Iterator[ApacheKafka]:
     """Apache Kafka 4.3, one node, auto-creating topics of four partitions; TLS too."""
     folder = tmp_path_factory.mktemp("kafka")
-    with apache_kafka(folder, {"num.partitions": "4"}, kafka_tls_certificates) as node:
+    config = {"num.partitions": "4", "group.min.session.timeout.ms": "500"}
+    with apache_kafka(folder, config, kafka_tls_certificates) as node:
         yield node

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pyclient.consumer.group.consumer_protocol import MemberSubscription, encode_subscription
 from pyclient.protocol.messages.list_groups import ListGroupsRequest
 from pyclient.types import TopicPartition
 from tests.support.group_member import GroupMember, find_coordinator
 from tests.support.node_harness import NodeHarness
+from tests.support.subscriptions import subscription
 
 MINUTE_MS = 60_000
 RETENTION_MS = 10 * MINUTE_MS
@@ -27,10 +27,6 @@ def harness(tmp_path):
     harness.create_topic("orders")
     harness.create_topic("payments")
     return harness
-
-
-def subscription(*topics: str) -> bytes:
-    return encode_subscription(MemberSubscription(topics=topics))
 
 
 def member_of(harness: NodeHarness, metadata: bytes, **fields: object) -> GroupMember:

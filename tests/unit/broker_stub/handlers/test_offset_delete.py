@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from pyclient.consumer.group.consumer_protocol import MemberSubscription, encode_subscription
 from pyclient.error_codes import (
     GroupIdNotFoundError,
     GroupNotEmptyError,
@@ -19,6 +18,7 @@ from pyclient.protocol.messages.offset_delete import (
 )
 from tests.support.group_member import GroupMember, find_coordinator
 from tests.support.node_harness import NodeHarness
+from tests.support.subscriptions import subscription
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def offsets(harness: NodeHarness) -> list[tuple[str, int]]:
 
 def subscriber(harness: NodeHarness, *topics: str, protocol_type: str = "consumer") -> GroupMember:
     member = GroupMember(harness)
-    metadata = encode_subscription(MemberSubscription(topics=topics))
+    metadata = subscription(*topics)
     member.join(metadata=metadata, protocol_type=protocol_type)
     member.start_sync({member.member_id: b""}, protocol_type=protocol_type)
     return member
