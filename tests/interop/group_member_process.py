@@ -1,0 +1,191 @@
+"""A group member in a process of its own, by a client that is not ours.
+
+`python -m tests.interop.group_member_process LIBRARY JSON` subscribes, prints each poll's records
+and then commits them synchronously. A line of standard output is an event: `assigned`, `records`
+or `failed`. SIGTERM makes it leave the group, SIGKILL and SIGSTOP do what they always do.
+"""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+POLL_SECONDS = 0.1
+_leaving = False
+
+
+def leave(*_: object) -> None:
+    """SIGTERM."""
+    global _leaving
+    _leaving = True
+
+
+def report(event: str, content: object) -> None:
+    """Print a line in one call: a process that is killed prints all of it or nothing."""
+    os.write(1, (json.dumps([event, content]) + "\n").encode())
+
+
+class Reporter:
+    """Prints what changed."""
+
+    def __init__(self) -> None:
+        self._assigned: list[list[Any]] | None = None
+
+    def assigned(self, partitions: Iterable[Any]) -> None:
+        """Print the assignment, if it is another one."""
+        now = sorted([one.topic, one.partition] for one in partitions)
+        if now != self._assigned:
+            self._assigned = now
+            report("assigned", now)
+
+
+def run_confluent(options: dict[str, Any]) -> None:
+    """confluent-kafka, which is librdkafka."""
+    from confluent_kafka import Consumer, KafkaException
+
+    config = {
+        "bootstrap.servers": options["bootstrap"],
+        "group.id": options["group"],
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "session.timeout.ms": options["session_ms"],
+        "heartbeat.interval.ms": options["heartbeat_ms"],
+        "max.poll.interval.ms": max(options["session_ms"], options["rebalance_ms"]),
+        "topic.metadata.refresh.interval.ms": options["metadata_ms"],
+        "partition.assignment.strategy": options["assignor"],
+    }
+    if options["instance_id"]:
+        config["group.instance.id"] = options["instance_id"]
+    consumer = Consumer(config)
+    consumer.subscribe([options["pattern"] or options["topic"]])
+    reporter = Reporter()
+    try:
+        while not _leaving:
+            found = consumer.consume(500, POLL_SECONDS)
+            good = [one for one in found if one.error() is None]
+            reporter.assigned(consumer.assignment())
+            if not good:
+                continue
+            report("records", [one.value().decode() for one in good])
+            with suppress(KafkaException):  # in a rebalance: their next owner reads them again
+                consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def run_kafka_python(options: dict[str, Any]) -> None:
+    """kafka-python."""
+    from kafka import KafkaConsumer
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+    from kafka.errors import KafkaError
+
+    assignor = {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
+    }[options["assignor"]]
+    consumer = KafkaConsumer(
+        bootstrap_servers=options["bootstrap"],
+        group_id=options["group"],
+        group_instance_id=options["instance_id"],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=options["session_ms"],
+        heartbeat_interval_ms=options["heartbeat_ms"],
+        max_poll_interval_ms=options["rebalance_ms"],
+        metadata_max_age_ms=options["metadata_ms"],
+        partition_assignment_strategy=[assignor],
+    )
+    if options["pattern"]:
+        consumer.subscribe(pattern=options["pattern"])
+    else:
+        consumer.subscribe([options["topic"]])
+    reporter = Reporter()
+    while not _leaving:
+        found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+        reporter.assigned(consumer.assignment() or ())
+        if not found:
+            continue
+        report("records", [one.value.decode() for many in found.values() for one in many])
+        with suppress(KafkaError):
+            consumer.commit()
+    consumer.close()
+
+
+def run_aiokafka(options: dict[str, Any]) -> None:
+    """aiokafka."""
+    asyncio.run(_run_aiokafka(options))
+
+
+async def _run_aiokafka(options: dict[str, Any]) -> None:
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+    from aiokafka.errors import KafkaError
+
+    assignor = {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+    }[options["assignor"]]
+    consumer: Any = AIOKafkaConsumer(
+        bootstrap_servers=options["bootstrap"],
+        group_id=options["group"],
+        group_instance_id=options["instance_id"],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=options["session_ms"],
+        heartbeat_interval_ms=options["heartbeat_ms"],
+        max_poll_interval_ms=options["rebalance_ms"],
+        rebalance_timeout_ms=options["rebalance_ms"],
+        metadata_max_age_ms=options["metadata_ms"],
+        partition_assignment_strategy=(assignor,),
+    )
+    if options["pattern"]:
+        consumer.subscribe(pattern=options["pattern"])
+    else:
+        consumer.subscribe([options["topic"]])
+    await consumer.start()
+    reporter = Reporter()
+    try:
+        while not _leaving:
+            found = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+            reporter.assigned(consumer.assignment())
+            if not found:
+                continue
+            report("records", [one.value.decode() for many in found.values() for one in many])
+            with suppress(KafkaError):
+                await consumer.commit()
+    finally:
+        await consumer.stop()
+
+
+LIBRARIES = {
+    "confluent": run_confluent,
+    "kafka-python": run_kafka_python,
+    "aiokafka": run_aiokafka,
+}
+
+
+def main(library: str, options: str) -> None:
+    """Run one member to its end."""
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        LIBRARIES[library](json.loads(options))
+    except BaseException as error:
+        report("failed", re.sub(r"\s+", " ", f"{type(error).__name__}: {error}"))
+        raise
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
