@@ -6,6 +6,7 @@ A slice of the matrix runs with the interop tests, all of it by `make soak-group
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -76,6 +77,10 @@ class Records:
         assert self._producer.flush(30) == 0
         return self.sent
 
+    def _delivered(self, error: object, message: Any) -> None:
+        if error is None:
+            self.sent.add(message.value().decode())
+
     def _run(self) -> None:
         number = 0
         while not self._over.wait(0.02):
@@ -85,7 +90,7 @@ class Records:
                     topic,
                     value.encode(),
                     partition=number % PARTITIONS,
-                    on_delivery=lambda error, _, value=value: error or self.sent.add(value),
+                    on_delivery=self._delivered,
                 )
             self._producer.poll(0)
             number += 1
