@@ -15,9 +15,9 @@ from broker_stub.config.listeners import (
     Listener,
     configured_listeners,
 )
-from broker_stub.metadata.topics import NewTopic, check_new_partitions
+from broker_stub.metadata.topics import NEW_PARTITIONS_MAX, NewTopic
 from pyclient.clock import Clock, SystemClock
-from pyclient.errors import KafkaConfigurationError
+from pyclient.errors import KafkaConfigurationError, PolicyViolationError
 
 
 def given_config(config: Mapping[str, object] | None) -> BrokerConfig:
@@ -100,7 +100,11 @@ def given_topic(name: str, partitions: int, config: Mapping[str, object] | None)
     for option in config or {}:
         if not isinstance(option, str):
             raise TypeError(f"option names must be strings, not {option!r}")
-    check_new_partitions(count)
+    if count > NEW_PARTITIONS_MAX:
+        raise PolicyViolationError(
+            f"topic {name!r} can't be created with {count} partitions: at most "
+            f"{NEW_PARTITIONS_MAX} can be created at once"
+        )
     configs = {option: _text(value) for option, value in (config or {}).items()}
     return NewTopic(name, partitions=count, configs=configs)
 
