@@ -1,7 +1,7 @@
 """OffsetCommit (API key 8), versions 2-9.
 
 The offsets of a request are one batch, written to the log before the answer. A partition that does
-not exist or whose metadata is too long fails alone.
+not exist is refused whatever its group says, and one whose metadata is too long fails alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker_stub.coordinator.offsets import CommittedOffset
 from broker_stub.request import RequestContext
-from pyclient.error_codes import code_of
+from pyclient.error_codes import BrokerResponseError, code_of
 from pyclient.errors import (
     KafkaError,
     OffsetMetadataTooLargeError,
@@ -36,16 +36,10 @@ def handle(
     node: Node, request: OffsetCommitRequest, context: RequestContext
 ) -> OffsetCommitResponse:
     """Commit a group's offsets."""
-    node.coordinator.check_commit(
-        request.group_id,
-        request.member_id,
-        request.group_instance_id,
-        request.generation_id_or_member_epoch,
-        names_missing_group=context.api_version >= _NAMES_MISSING_GROUP_FROM,
-    )
     now_ms = node.clock.now_ms()
     expires_ms = -1 if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
     accepted: dict[TopicPartition, CommittedOffset] = {}
+    existing: list[OffsetCommitResponsePartition] = []
     response = OffsetCommitResponse()
     for topic in request.topics:
         answer = OffsetCommitResponseTopic(name=topic.name)
@@ -64,9 +58,32 @@ def handle(
                     partition_index=partition.partition_index, error_code=error_code
                 )
             )
+            if error_code != UnknownTopicOrPartitionError.code:
+                existing.append(answer.partitions[-1])
         response.topics.append(answer)
-    node.coordinator.commit(request.group_id, accepted)
+    if existing:
+        try:
+            _commit(node, request, context, accepted)
+        except BrokerResponseError as error:
+            for one in existing:
+                one.error_code = error.code
     return response
+
+
+def _commit(
+    node: Node,
+    request: OffsetCommitRequest,
+    context: RequestContext,
+    offsets: dict[TopicPartition, CommittedOffset],
+) -> None:
+    node.coordinator.check_commit(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        names_missing_group=context.api_version >= _NAMES_MISSING_GROUP_FROM,
+    )
+    node.coordinator.commit(request.group_id, offsets)
 
 
 def _check(node: Node, topic: str, partition: OffsetCommitRequestPartition) -> int:

@@ -6,7 +6,9 @@ all that the group has. A partition without an offset gets -1 and no error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from broker_stub.coordinator.offsets import CommittedOffset
@@ -16,6 +18,8 @@ from pyclient.errors import KafkaError
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -37,38 +41,30 @@ def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> 
     """Look up committed offsets."""
     if context.api_version >= 8:
         return OffsetFetchResponse(groups=[_of_group(node, group) for group in request.groups])
-    wanted = None
-    if request.topics is not None:
-        wanted = {topic.name: topic.partition_indexes for topic in request.topics}
-    found = _look_up(node, request.group_id, wanted)
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
                 name=topic, partitions=_partitions(offsets, OffsetFetchResponsePartition)
             )
-            for topic, offsets in found.items()
+            for topic, offsets in _look_up(node, request.group_id, request.topics)
         ]
     )
 
 
 def _of_group(node: Node, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-    wanted = None
-    if group.topics is not None:
-        wanted = {topic.name: topic.partition_indexes for topic in group.topics}
-    found = _look_up(node, group.group_id, wanted)
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
         topics=[
             OffsetFetchResponseTopics(
                 name=topic, partitions=_partitions(offsets, OffsetFetchResponsePartitions)
             )
-            for topic, offsets in found.items()
+            for topic, offsets in _look_up(node, group.group_id, group.topics)
         ],
     )
 
 
 def _partitions(
-    offsets: dict[int, CommittedOffset], declared: Callable[..., PartitionResult]
+    offsets: Iterable[tuple[int, CommittedOffset]], declared: Callable[..., PartitionResult]
 ) -> list[PartitionResult]:
     """The offsets of a topic, in the message of the request's version."""
     return [
@@ -78,24 +74,32 @@ def _partitions(
             committed_leader_epoch=offset.leader_epoch,
             metadata=offset.metadata,
         )
-        for index, offset in offsets.items()
+        for index, offset in offsets
     ]
 
 
 def _look_up(
-    node: Node, group_id: str, wanted: dict[str, list[int]] | None
-) -> dict[str, dict[int, CommittedOffset]]:
+    node: Node,
+    group_id: str,
+    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+) -> list[tuple[str, list[tuple[int, CommittedOffset]]]]:
+    """The offsets by topic, in the order of the request; a topic may come several times."""
     offsets = node.coordinator.offsets
-    if wanted is None:
-        wanted = {}
-        for one in offsets.partitions(group_id):
-            wanted.setdefault(one.topic, []).append(one.partition)
-    return {
-        topic: {
-            index: offsets.get(group_id, TopicPartition(topic, index)) or _NONE for index in indexes
-        }
-        for topic, indexes in wanted.items()
-    }
+    if topics is None:
+        by_topic = groupby(offsets.partitions(group_id), key=attrgetter("topic"))
+        wanted = [(topic, [one.partition for one in found]) for topic, found in by_topic]
+    else:
+        wanted = [(topic.name, topic.partition_indexes) for topic in topics]
+    return [
+        (
+            topic,
+            [
+                (index, offsets.get(group_id, TopicPartition(topic, index)) or _NONE)
+                for index in indexes
+            ],
+        )
+        for topic, indexes in wanted
+    ]
 
 
 def refuse(request: OffsetFetchRequest, error: KafkaError) -> OffsetFetchResponse:

@@ -179,6 +179,55 @@ def test_partitions_that_do_not_exist_are_refused_and_the_others_kept(harness, v
     assert fetch(harness, 9, None) == {("orders", 0): (5, "about orders-0")}
 
 
+def codes(harness: NodeHarness, request: OffsetCommitRequest) -> dict[tuple[str, int], int]:
+    """The error of each partition."""
+    return {
+        (topic.name, one.partition_index): one.error_code
+        for topic in harness.ask(request, 9).topics
+        for one in topic.partitions
+    }
+
+
+def test_partitions_that_do_not_exist_are_told_so_before_the_group_is_looked_at(harness):
+    offsets = {("orders", 0): 5, ("orders", 2): 5, ("unknown", 0): 5}
+    stranger = {"member_id": "stranger", "generation_id_or_member_epoch": 3}
+    request = commit_request(offsets)
+    request.member_id, request.generation_id_or_member_epoch = stranger.values()
+    unknown = UnknownTopicOrPartitionError.code
+    assert codes(harness, request) == {
+        ("orders", 0): GroupIdNotFoundError.code,
+        ("orders", 2): unknown,
+        ("unknown", 0): unknown,
+    }
+    request = commit_request({("unknown", 0): 5})
+    request.member_id, request.generation_id_or_member_epoch = stranger.values()
+    assert codes(harness, request) == {("unknown", 0): unknown}
+
+
+def test_the_group_is_looked_at_before_the_metadata(harness):
+    stable_pair(harness)
+    request = commit_request({("orders", 0): 5})
+    request.topics[0].partitions[0].committed_metadata = "x" * 4097
+    assert codes(harness, request) == {("orders", 0): UnknownMemberIdError.code}
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+def test_a_topic_may_be_asked_for_in_several_pieces(harness, version):
+    harness.ask(commit_request({("orders", 0): 5, ("orders", 1): 6}), 9)
+    pieces = [("orders", [0]), ("payments", [0]), ("orders", [1, 1])]
+    if version < 8:
+        old = [OffsetFetchRequestTopic(name=name, partition_indexes=at) for name, at in pieces]
+        topics = harness.ask(OffsetFetchRequest(group_id="group", topics=old), version).topics
+    else:
+        new = [OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in pieces]
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group", topics=new)])
+        topics = harness.ask(request, version).groups[0].topics
+    assert [
+        (topic.name, [(one.partition_index, one.committed_offset) for one in topic.partitions])
+        for topic in topics
+    ] == [("orders", [(0, 5)]), ("payments", [(0, -1)]), ("orders", [(1, 6), (1, 6)])]
+
+
 def test_no_metadata_is_an_empty_text(harness):
     request = commit_request({("orders", 0): 5})
     request.topics[0].partitions[0].committed_metadata = None
