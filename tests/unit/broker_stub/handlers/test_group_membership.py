@@ -89,6 +89,19 @@ def test_a_sync_for_another_assignor_is_refused(harness):
     assert harness.ask(request, 5).error_code == InconsistentGroupProtocolError.code
 
 
+@pytest.mark.parametrize("missing", ["protocol_type", "protocol_name"])
+def test_a_sync_that_does_not_name_its_protocol_is_refused(harness, missing):
+    find_coordinator(harness)
+    member = GroupMember(harness)
+    member.join()
+    named = {"protocol_type": "consumer", "protocol_name": "range", missing: None}
+    request = SyncGroupRequest(
+        group_id="group", generation_id=1, member_id=member.member_id, **named
+    )
+    assert harness.ask(request, 5).error_code == InconsistentGroupProtocolError.code
+    assert member.start_sync({member.member_id: b"all"}).response.assignment == b"all"
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_heartbeats_tell_of_a_rebalance_in_every_version(harness, version):
     leader, follower = stable_pair(harness, heartbeat=version)
