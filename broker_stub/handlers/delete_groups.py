@@ -1,7 +1,8 @@
 """DeleteGroups (API key 42), versions 0-2.
 
 Deletes groups without members, and their offsets. A group with members is NON_EMPTY_GROUP, one
-that does not exist GROUP_ID_NOT_FOUND. The empty group id is allowed, as in Apache Kafka.
+that does not exist GROUP_ID_NOT_FOUND. The empty group id is allowed, and a group that is named
+several times has one result, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def handle(
             return _failed(group_id, error)
         return DeletableGroupResult(group_id=group_id)
 
-    return DeleteGroupsResponse(results=[delete(group_id) for group_id in request.groups_names])
+    return DeleteGroupsResponse(
+        results=[delete(group_id) for group_id in dict.fromkeys(request.groups_names)]
+    )
 
 
 def refuse(request: DeleteGroupsRequest, error: KafkaError) -> DeleteGroupsResponse:

@@ -136,3 +136,12 @@ def test_a_group_with_members_is_not_deleted(harness):
 def test_a_group_that_never_was_is_not_deleted(harness):
     assert deleted(harness, "missing") == GroupIdNotFoundError.code
     assert deleted(harness, "") == GroupIdNotFoundError.code
+
+
+def test_a_group_that_is_named_twice_is_deleted_once(harness):
+    find_coordinator(harness)
+    simple_commit(harness)
+    request = DeleteGroupsRequest(groups_names=["simple", "missing", "simple"])
+    results = {one.group_id: one.error_code for one in harness.ask(request).results}
+    assert results == {"simple": 0, "missing": GroupIdNotFoundError.code}
+    assert len(harness.ask(request).results) == 2
