@@ -16,7 +16,7 @@ from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinT
 from broker_stub.coordinator.member import Member
 from broker_stub.coordinator.roster import Roster
 from broker_stub.coordinator.session_expiration import SessionExpiration
-from broker_stub.coordinator.subscriptions import Subscriptions
+from broker_stub.coordinator.subscriptions import CONSUMER, Subscriptions
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.request import Parked
 from pyclient.clock import Clock
@@ -98,6 +98,11 @@ class ClassicGroup:
         """The monotonic time at which the group stops waiting for members."""
         timer = self._rebalance_timer
         return timer.deadline_ms if timer is not None and timer.pending else None
+
+    def may_subscribe_to(self, topic: str) -> bool:
+        """Whether a member subscribes to the topic, or may do so: subscriptions can be unknown."""
+        topics = self.subscriptions.topics
+        return self.protocol_type == CONSUMER if topics is None else topic in topics
 
     # -- JoinGroup ---------------------------------------------------------------------------
 

@@ -42,5 +42,5 @@ def expired_partitions(
     return [
         partition
         for partition, offset in offsets.items()
-        if not group.subscriptions.include(partition.topic) and is_expired(offset)
+        if not group.may_subscribe_to(partition.topic) and is_expired(offset)
     ]

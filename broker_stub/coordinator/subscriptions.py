@@ -34,12 +34,6 @@ class Subscriptions:
         except (ProtocolError, struct.error):
             return None
 
-    def include(self, topic: str) -> bool:
-        """Whether a member subscribes to the topic, or may do so."""
-        if self.topics is None:
-            return self._protocol_type == CONSUMER
-        return topic in self.topics
-
 
 def _topics(metadata: bytes) -> list[str]:
     _VERSION.unpack_from(metadata)

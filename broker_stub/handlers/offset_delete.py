@@ -52,7 +52,7 @@ def _check(node: "Node", group: "ClassicGroup", partition: TopicPartition) -> in
     topic = node.image.topic(partition.topic)
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return UnknownTopicOrPartitionError.code
-    if group.subscriptions.include(partition.topic):
+    if group.may_subscribe_to(partition.topic):
         return GroupSubscribedToTopicError.code
     return 0
 

@@ -93,6 +93,20 @@ def test_a_member_whose_subscription_cannot_be_read_may_subscribe_to_anything(ha
     assert delete(harness, ("orders", 0)) == [GroupSubscribedToTopicError.code]
 
 
+def test_a_member_of_the_first_generation_may_subscribe_to_anything_until_it_has_joined(tmp_path):
+    harness = NodeHarness(tmp_path / "waiting", **{"group.initial.rebalance.delay.ms": 3000})
+    find_coordinator(harness)
+    harness.create_topic("orders")
+    GroupMember(harness).commit(5)
+    member = GroupMember(harness)
+    member.member_id = member.start_join().response.member_id
+    assert delete(harness, ("orders", 0)) == [0]  # it has no member yet
+    GroupMember(harness).commit(5)
+    member.start_join()
+    assert delete(harness, ("orders", 0)) == [GroupSubscribedToTopicError.code]
+    harness.node.abandon()
+
+
 def test_offsets_of_a_group_that_was_restored_are_checked_too(harness):
     subscriber(harness, "orders").commit(5)
     harness.restart()
