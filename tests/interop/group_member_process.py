@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 POLL_SECONDS = 0.1
+HANGS_SECONDS = 8.0
 _leaving = False
 
 
@@ -85,7 +86,6 @@ def run_kafka_python(options: dict[str, Any]) -> None:
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-    from kafka.errors import KafkaError
 
     assignor = {
         "range": RangePartitionAssignor,
@@ -93,32 +93,47 @@ def run_kafka_python(options: dict[str, Any]) -> None:
         "sticky": StickyPartitionAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
     }[options["assignor"]]
-    consumer = KafkaConsumer(
-        bootstrap_servers=options["bootstrap"],
-        group_id=options["group"],
-        group_instance_id=options["instance_id"],
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        session_timeout_ms=options["session_ms"],
-        heartbeat_interval_ms=options["heartbeat_ms"],
-        max_poll_interval_ms=options["rebalance_ms"],
-        metadata_max_age_ms=options["metadata_ms"],
-        partition_assignment_strategy=[assignor],
-    )
-    if options["pattern"]:
-        consumer.subscribe(pattern=options["pattern"])
-    else:
-        consumer.subscribe([options["topic"]])
     reporter = Reporter()
     while not _leaving:
+        consumer = KafkaConsumer(
+            bootstrap_servers=options["bootstrap"],
+            group_id=options["group"],
+            group_instance_id=options["instance_id"],
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=options["session_ms"],
+            heartbeat_interval_ms=options["heartbeat_ms"],
+            max_poll_interval_ms=options["rebalance_ms"],
+            metadata_max_age_ms=options["metadata_ms"],
+            partition_assignment_strategy=[assignor],
+        )
+        if options["pattern"]:
+            consumer.subscribe(pattern=options["pattern"])
+        else:
+            consumer.subscribe([options["topic"]])
+        _poll_kafka_python(consumer, reporter)
+        consumer.close()
+
+
+def _poll_kafka_python(consumer: Any, reporter: Reporter) -> None:
+    """Read until it is time to leave, or the consumer hangs.
+
+    kafka-python 3.0.12 forgets a join that completes just between two polls, and then waits for
+    ever: seen on Apache Kafka, too. Such a consumer is replaced.
+    """
+    from kafka.errors import KafkaError
+
+    rebalancing_polls = 0
+    while not _leaving and rebalancing_polls < HANGS_SECONDS / POLL_SECONDS:
         found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
         reporter.assigned(consumer.assignment() or ())
+        is_stable = consumer._coordinator.state == "<stable>"
+        rebalancing_polls = 0 if is_stable else rebalancing_polls + 1
         if not found:
             continue
         report("records", [one.value.decode() for many in found.values() for one in many])
         with suppress(KafkaError):
             consumer.commit()
-    consumer.close()
 
 
 def run_aiokafka(options: dict[str, Any]) -> None:
