@@ -4,6 +4,7 @@ A key starts with the number of its record type, a value with its version. A nul
 """
 
 import struct
+from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar
 
 from broker_stub.coordinator.classic_group import ClassicGroup
@@ -36,6 +37,7 @@ Entry: TypeAlias = (
 )
 
 
+@lru_cache(maxsize=4096)
 def partition_for_group(group_id: str, partition_count: int) -> int:
     """The partition of `__consumer_offsets` that holds a group: Java's hash, made positive."""
     units = struct.iter_unpack("<H", group_id.encode("utf-16-le", "surrogatepass"))
@@ -51,9 +53,9 @@ def offset_record(
     group_id: str, partition: TopicPartition, offset: CommittedOffset | None
 ) -> KeyValue:
     """A committed offset, or its tombstone."""
-    key = OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    key = _offset_key(group_id, partition)
     if offset is None:
-        return _key(key), None
+        return key, None
     value = OffsetCommitValue(
         offset=offset.offset,
         leader_epoch=offset.leader_epoch,
@@ -63,7 +65,15 @@ def offset_record(
     )
     has_expiry = offset.expire_timestamp_ms >= 0
     version = _EXPIRING_OFFSET_VALUE_VERSION if has_expiry else _OFFSET_VALUE_VERSION
-    return _key(key), _value(value, version)
+    return key, _value(value, version)
+
+
+@lru_cache(maxsize=4096)
+def _offset_key(group_id: str, partition: TopicPartition) -> bytes:
+    """Encoded once: a member commits the same partitions again and again."""
+    return _key(
+        OffsetCommitKey(group=group_id, topic=partition.topic, partition=partition.partition)
+    )
 
 
 def committed_offset(value: OffsetCommitValue) -> CommittedOffset:

@@ -90,14 +90,15 @@ def _check(node: Node, topic: str, partition: OffsetCommitRequestPartition) -> i
     image = node.image.topic(topic)
     if image is None or not 0 <= partition.partition_index < len(image.partitions):
         return UnknownTopicOrPartitionError.code
-    if _utf16_length(partition.committed_metadata) > node.config["offset.metadata.max.bytes"]:
+    metadata = partition.committed_metadata
+    if metadata and _utf16_length(metadata) > node.config["offset.metadata.max.bytes"]:
         return OffsetMetadataTooLargeError.code
     return 0
 
 
-def _utf16_length(text: str | None) -> int:
+def _utf16_length(text: str) -> int:
     """How Java counts: the option says bytes, but Apache Kafka compares a string's length."""
-    return len((text or "").encode("utf-16-le", "surrogatepass")) // 2
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def refuse(request: OffsetCommitRequest, error: KafkaError) -> OffsetCommitResponse:

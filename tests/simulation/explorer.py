@@ -19,7 +19,7 @@ from typing import NamedTuple
 from broker_stub.testing.simulation import Simulation, explore
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("admin", "producer", "churn")
+KINDS = ("admin", "producer", "churn", "groups")
 PROCESSES = 2
 
 
