@@ -51,7 +51,7 @@ SKIPPED.md, in the package's folder, lists what this broker does not implement.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a broker until it is told to stop; the exit code."""
+    """Run a broker until a signal stops it; returns the exit code."""
     parsed = _parser().parse_args(arguments)
     if parsed.list_options:
         with suppress(BrokenPipeError):  # the reader, such as head, has closed its end
@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     stop_signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        stop_signals.remove(signal.SIGHUP)  # nohup: it is to outlive its terminal
-    # Held back before any thread starts, so that no thread but this one gets them, and only
-    # where it waits for them.
+        stop_signals.remove(signal.SIGHUP)  # nohup: keep running when the terminal closes
+    # Blocked before any thread starts, so that only this thread gets them, and only where it
+    # waits for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     _allow_open_files()
     try:
@@ -78,12 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _print(f"broker_stub listening on {', '.join(broker.listeners.values())}")
     except OSError as error:
-        # Whoever waits for the line would wait for ever.
+        # A process that waits for the line would wait forever.
         print(f"broker_stub: cannot say that it serves: {_reason(error)}", file=sys.stderr)
         exit_code = 1
     else:
         exit_code = _wait(broker, stop_signals)
-    # A second one, while the broker stops, ends it the hard way.
+    # A second signal while the broker stops ends the process at once.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stop_signals)
     try:
         broker.stop()
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _wait(broker: Broker, stop_signals: set[signal.Signals]) -> int:
-    """Until it is told to stop; should it ever end by itself, that is a failure."""
+    """Wait for a signal. If the broker ends by itself, that is a failure."""
     is_told_to_stop = _stop_request(stop_signals)
     while not is_told_to_stop(_CHECK_SECONDS):
         if not broker.running:
@@ -107,8 +107,8 @@ def _stop_request(stop_signals: set[signal.Signals]) -> Callable[[float], bool]:
     """A function that waits for one of the blocked signals, with a timeout in seconds."""
     if hasattr(signal, "sigtimedwait"):
         return lambda seconds: signal.sigtimedwait(stop_signals, seconds) is not None
-    # macOS has none. A handler of the first signal takes itself out, so that a second one ends
-    # the process the hard way here, too.
+    # macOS has no sigtimedwait. The handler removes itself on the first signal, so that a second
+    # one ends the process at once here too.
     told = threading.Event()
 
     def tell(*_: object) -> None:
@@ -123,18 +123,18 @@ def _stop_request(stop_signals: set[signal.Signals]) -> Callable[[float], bool]:
 
 
 def _print(text: str) -> None:
-    if sys.stdout is not None:  # as it is where the process was started without one
-        os.write(sys.stdout.fileno(), f"{text}\n".encode())  # not kept in a buffer, to fail later
+    if sys.stdout is not None:  # None if the process was started without one
+        os.write(sys.stdout.fileno(), f"{text}\n".encode())  # unbuffered, to fail here if at all
 
 
 def _allow_open_files() -> None:
-    """Take all the descriptors that the system allows, as Java does: each connection is one."""
+    """Raise the limit of open files to the maximum, as Java does: each connection needs one."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES_WANTED if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):  # then what there is has to do
+        with suppress(ValueError, OSError):  # keep the current limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
@@ -155,7 +155,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, BrokerResponseError) and error.args:
-        return str(error.args[0])  # without the wire code: nobody sends it
+        return str(error.args[0])  # without its error code: it is not sent to a client
     return str(error)
 
 

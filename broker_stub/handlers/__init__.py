@@ -1,9 +1,9 @@
 """The APIs that this broker serves: one file each, named as in `pyclient.protocol.messages`.
 
 A handler decodes, calls and encodes: `handle(node, request, context)` returns the response, or a
-`Parked` one; `refuse(request, error)` returns the response that fails the whole request. What
-`SERVED` does not list is neither advertised nor served; `SKIPPED.md` says what and why. Handlers
-run on the serving thread. What they share:
+`Parked` one; `refuse(request, error)` returns the response that fails the whole request. APIs that
+are not in `SERVED` are neither advertised nor served; `SKIPPED.md` lists them. Handlers run on the
+serving thread. Shared code:
 
 - `_config_alterations`: a result per resource, for AlterConfigs and IncrementalAlterConfigs
 - `_errors`: the message beside an error code

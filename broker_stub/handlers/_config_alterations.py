@@ -53,8 +53,8 @@ def alter(
 
     Args:
         node: the broker.
-        resources: those of the request.
-        wanted: makes the change of one of them; may raise.
+        resources: the resources of the request.
+        wanted: makes the change of one resource; may raise.
         done: gets the results, in the order of the request.
         validate_only: whether to check without changing anything.
     """

@@ -1,4 +1,4 @@
-"""Requests that name topics: each may stand there once, and may not exist."""
+"""Topics that a request names: duplicates, and topics that do not exist."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 def once_each(topics: Sequence[AnyNamed]) -> tuple[list[AnyNamed], dict[str, BrokerResponseError]]:
-    """The topics that stand in the request once; the names of the others, with their error."""
+    """The topics that a request names once, and an error for each name that is repeated."""
     times = Counter(topic.name for topic in topics)
     repeated: dict[str, BrokerResponseError] = {
         name: InvalidRequestError("Duplicate topic name.")
@@ -33,7 +33,7 @@ def once_each(topics: Sequence[AnyNamed]) -> tuple[list[AnyNamed], dict[str, Bro
 
 
 def unknown_topic(name: str) -> BrokerResponseError:
-    """What is wrong with the name of a topic that does not exist."""
+    """The error for a topic that does not exist: the name may be invalid too."""
     try:
         check_name(name)
     except BrokerResponseError as error:

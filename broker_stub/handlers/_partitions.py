@@ -1,4 +1,4 @@
-"""Requests about partitions, grouped by topic: a result for each, also where it fails.
+"""Requests about partitions, grouped by topic: a result or an error for each.
 
 Pure functions.
 """
@@ -18,7 +18,7 @@ def result_of_each(
     act: Callable[[str, Asked], Result],
     failed: Callable[[Asked, BrokerResponseError], Result],
 ) -> list[Result]:
-    """`act(topic, asked)` of every partition of a topic; `failed(asked, error)` where it raises."""
+    """`act(topic, asked)` for each partition of a topic; `failed(asked, error)` if that raises."""
     results = []
     for asked in partitions:
         try:

@@ -1,4 +1,4 @@
-"""What a client with a transactional id is told until there is a transaction coordinator."""
+"""The error for transactional ids, as long as there is no transaction coordinator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pyclient.error_codes import BrokerResponseError, TransactionalIdAuthorizati
 def no_transactions() -> BrokerResponseError:
     """The error for a transactional id.
 
-    Of all that FindCoordinator may answer, clients give up only on a lack of rights: librdkafka
-    retries anything else for ever, UNSUPPORTED_VERSION too.
+    Clients give up only on an authorization error from FindCoordinator: librdkafka retries all
+    others forever, even UNSUPPORTED_VERSION.
     """
     return TransactionalIdAuthorizationError(
         "This broker has no transactions: configure the producer without a transactional id."

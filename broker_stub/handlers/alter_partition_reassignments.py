@@ -1,8 +1,8 @@
 """AlterPartitionReassignments (API key 45), versions 0-1.
 
-The only broker has every replica: moving a partition to where it is succeeds at once, other
-brokers are INVALID_REPLICA_ASSIGNMENT, and no move is ever under way that could be called off
-(NO_REASSIGNMENT_IN_PROGRESS).
+The only broker has every replica: reassigning a partition to it succeeds at once, and other brokers
+are INVALID_REPLICA_ASSIGNMENT. No reassignment is ever in progress, so cancelling one is
+NO_REASSIGNMENT_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def handle(
     request: AlterPartitionReassignmentsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> AlterPartitionReassignmentsResponse:
-    """Check the moves, all of which are done."""
+    """Check the reassignments; valid ones are complete already."""
 
     def moved(topic: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
         try:

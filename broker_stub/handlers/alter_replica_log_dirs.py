@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (API key 34), versions 1-2.
 
-A partition stays in its folder: naming that one is fine. A folder that is not in `log.dirs` is
-LOG_DIR_NOT_FOUND; another one of them is INVALID_REQUEST, for partitions do not move here.
+Partitions do not move between directories here: naming the current one succeeds, another one of
+`log.dirs` is INVALID_REQUEST, and any other directory is LOG_DIR_NOT_FOUND.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def handle(
     request: AlterReplicaLogDirsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> AlterReplicaLogDirsResponse:
-    """Tell of each replica whether it is in the folder."""
+    """Check that each replica is in the requested directory."""
 
     def code(path: str, topic: str, index: int) -> int:
         try:
@@ -64,10 +64,12 @@ def refuse(
 def _check(node: Node, path: str, topic: str, index: int) -> None:
     folders = {os.path.abspath(folder) for folder in node.logs.directory_ids}
     if not os.path.isabs(path) or os.path.normpath(path) not in folders:
-        raise LogDirNotFoundError(f"it is none of {', '.join(sorted(folders))}")
+        raise LogDirNotFoundError(f"{path} is not in log.dirs ({', '.join(sorted(folders))})")
     current = os.path.dirname(node.replicas.partition(topic, index).log.folder)
     if os.path.abspath(current) != os.path.normpath(path):
-        raise InvalidRequestError(f"it stays in {current}: partitions do not move between folders")
+        raise InvalidRequestError(
+            f"{topic}-{index} is in {current}: partitions do not move between directories here"
+        )
 
 
 def _response(codes: list[tuple[str, int, int]]) -> AlterReplicaLogDirsResponse:

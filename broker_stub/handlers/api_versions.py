@@ -1,11 +1,10 @@
 """ApiVersions (API key 18), versions 0-4.
 
-Lists the APIs of `SERVED`, less what an interceptor hides. An unknown version is answered in
-version 0 with error 35 and the list, so that the client can try again with one of ours; an
-empty list would be an error for franz-go. From version 3 on come the features of
-`metadata.features`, with the end of the metadata log as their epoch.
-
-KIP-511: name and version of the client software must look like ones, from version 3 on.
+Lists the APIs of `SERVED`, except those that an interceptor hides. An unknown version is answered
+in version 0 with error 35 and the list, so that the client can retry with a supported one; franz-go
+fails on an empty list. From version 3 on, the response has the features of `metadata.features`,
+with the end of the metadata log as their epoch, and the name and version of the client software are
+validated (KIP-511).
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
-# Older librdkafka releases turn compression off where Produce does not start at 0, though they
-# never send it: Apache Kafka advertises 0 and serves 3, too.
+# Older librdkafka releases turn compression off unless Produce starts at 0, though they never send
+# that version. Apache Kafka also advertises 0 and serves only 3 and later.
 _ADVERTISED_LOWEST: Final = {0: 0}
 
 
 def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
-    """Tell what is served."""
+    """List the supported versions."""
     if context.api_version >= 3:
         software = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(text) for text in software):
@@ -60,12 +59,12 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
 
 
 def refuse(request: ApiVersionsRequest, error: BrokerResponseError) -> ApiVersionsResponse:  # noqa: ARG001
-    """Fail, without a list."""
+    """Fail without a list."""
     return ApiVersionsResponse(error_code=error.code)
 
 
 def unsupported_version(served: Mapping[int, ApiVersionRange]) -> ApiVersionsResponse:
-    """The answer to a version that is not served, for version 0."""
+    """The response to a version that is not supported, in version 0."""
     return ApiVersionsResponse(error_code=UnsupportedVersionError.code, api_keys=_listed(served))
 
 
@@ -82,5 +81,5 @@ def _listed(served: Mapping[int, ApiVersionRange]) -> list[ApiVersion]:
 
 def _advertised_lowest(api_key: int, versions: ApiVersionRange) -> int:
     if versions.lowest > SERVED[api_key].lowest:
-        return versions.lowest  # somebody hides those below on purpose
+        return versions.lowest  # an interceptor hides the lower ones on purpose
     return _ADVERTISED_LOWEST.get(api_key, versions.lowest)

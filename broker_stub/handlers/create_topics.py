@@ -1,10 +1,10 @@
 """CreateTopics (API key 19), versions 2-7.
 
-Answers when the topics are in the metadata log and visible to everybody. Counts of -1 mean the
-broker's defaults (4+ by the protocol; accepted always), a list of assignments takes their place.
-`validate_only` checks and creates nothing. A name twice in one request: INVALID_REQUEST for it.
-More than 10,000 partitions in one request: POLICY_VIOLATION for all of it, as in Kafka.
-From version 5 on the topic's configuration comes back, from 7 on its id.
+Responds when the topics are in the metadata log and visible to clients. Counts of -1 mean the
+broker's defaults (the protocol allows them from version 4 on, we always do); a list of assignments
+replaces them. `validate_only` checks without creating. A name that is in the request twice gets
+INVALID_REQUEST. More than 10,000 partitions in one request: POLICY_VIOLATION for all of it, as in
+Kafka. The response has the topic's configuration from version 5 on, and its id from 7 on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Moves the log start offset of partitions forward: to an offset, or with -1 to the high watermark.
 An offset past that is OFFSET_OUT_OF_RANGE; one before the start changes nothing. Records before
-the start can't be read any more; their segments are deleted in the background. Topics that are
+the start cannot be read any more; their segments are deleted in the background. Topics that are
 only compacted (POLICY_VIOLATION) and internal topics (INVALID_TOPIC_EXCEPTION) are refused.
 """
 
@@ -66,7 +66,7 @@ def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> DeleteReco
     if config.is_compacted and DELETE not in config.cleanup_policy:
         raise PolicyViolationError(f"{topic!r} is compacted: its records can't be deleted")
     start_offset = partition.log.delete_records(asked.offset)
-    # A fetch that waits at a deleted offset is answered now, not when its time is out.
+    # Complete fetches that wait at a deleted offset now, not at their timeout.
     node.replicas.wake_fetches([partition])
     return DeleteRecordsPartitionResult(
         partition_index=asked.partition_index, low_watermark=start_offset

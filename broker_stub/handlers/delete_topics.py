@@ -1,10 +1,10 @@
 """DeleteTopics (API key 20), versions 1-6.
 
-Answers when the deletion is in the metadata log: the topic is gone for everybody then, and
-fetches that waited for it have been told; its files follow in the background. By name up to
-version 5, by name or id in 6. A topic twice in one request: INVALID_REQUEST for it, once, whether
-there is one or not; and it stays.
-With `delete.topic.enable` off: TOPIC_DELETION_DISABLED.
+Responds when the deletion is in the metadata log: no client sees the topic any more, and fetches
+that waited for it are complete. Its files are removed in the background. Topics are named up to
+version 5, and given by name or id in 6. A topic that is in the request twice is not deleted and
+gets one INVALID_REQUEST, even if it does not exist. With `delete.topic.enable` off:
+TOPIC_DELETION_DISABLED.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _asked(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 
 
 def _counted(request: DeleteTopicsRequest) -> Counter[tuple[str | None, Uuid]]:
-    """How often the request names each, in its order."""
+    """How often the request names each topic, in the order of the request."""
     return Counter((topic.name, topic.topic_id) for topic in _asked(request))
 
 

@@ -1,9 +1,9 @@
 """DescribeConfigs (API key 32), versions 1-4.
 
-Describes topics (2) and brokers (4; an empty name stands for all, and shows only what was set for
-all). Values have their source: the topic, the running broker, all brokers, the options that the
-broker was started with, or the default; synonyms and documentation on request. Other resources:
-INVALID_REQUEST.
+Describes topics (2) and brokers (4; an empty name stands for all brokers, and has only what was set
+for all). Each value has its source: the topic, the running broker, all brokers, the options that
+the broker was started with, or the default. Synonyms and documentation are sent on request. Other
+resources: INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def handle(
             configs=[
                 _shown(entry, request)
                 for entry in entries
-                # Null asks for all; so does an empty list, which is what kafka-python sends.
+                # Null means all; so does an empty list, which kafka-python sends.
                 if not wanted or entry.name in wanted
             ],
         )
@@ -94,7 +94,7 @@ def _failed(resource: DescribeConfigsResource, error: BrokerResponseError) -> De
     is_unknown = isinstance(error, UnknownTopicOrPartitionError)
     return DescribeConfigsResult(
         error_code=error.code,
-        # Without a text, as in Apache Kafka: clients have their own for this code.
+        # Without a message, as in Apache Kafka: clients have their own for this code.
         error_message="" if is_unknown else message_of(error),
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,

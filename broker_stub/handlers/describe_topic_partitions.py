@@ -66,7 +66,7 @@ def handle(
 def refuse(
     request: DescribeTopicPartitionsRequest, error: BrokerResponseError
 ) -> DescribeTopicPartitionsResponse:
-    """Fail every topic that was named."""
+    """Fail every topic of the request."""
     return DescribeTopicPartitionsResponse(
         topics=[_failed(topic.name, error) for topic in request.topics]
     )

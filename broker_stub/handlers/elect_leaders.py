@@ -1,8 +1,8 @@
 """ElectLeaders (API key 43), versions 0-2.
 
-Null asks for all partitions; of those, the ones that need no election are left out of the answer,
-and their topics stay in it. A broker alone leads all it has: ELECTION_NOT_NEEDED. A type that is
-neither preferred nor unclean: INVALID_REQUEST for everything.
+Null means all partitions; those that need no election are left out of the response, but their
+topics are in it. A single broker leads all partitions, so the result is ELECTION_NOT_NEEDED. A type
+that is neither preferred nor unclean fails the whole request with INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def handle(
 
 
 def refuse(request: ElectLeadersRequest, error: BrokerResponseError) -> ElectLeadersResponse:
-    """Fail every partition that is named."""
+    """Fail every partition of the request."""
     return ElectLeadersResponse(
         error_code=error.code,
         replica_election_results=[

@@ -5,8 +5,8 @@ batch even if it exceeds every limit. Waits for `min_bytes` or `max_wait_ms`
 (`replica/delayed_fetch.py`); an append or the deletion of the topic completes it, and an error is
 answered at once. `read_committed` consumers stop at the last stable offset, and get the aborted
 transactions. Sessions (KIP-227) are in `replica/fetch_sessions.py`. From version 13 on, topics are
-named by id; from 16 on, a client that is wrong about a leader is told the right one. Fetches of
-followers, and so version 18, are not served.
+named by id; from 16 on, the response to a wrong leader names the right one. Fetches of followers,
+and so version 18, are not supported.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def handle(
     if request.transactional_id == "":
         raise InvalidRequestError("the transactional id is empty")
     if (request.producer_id < 0) != (request.producer_epoch < 0):
-        raise InvalidRequestError("a producer id and its epoch go together")
+        raise InvalidRequestError("a producer id needs an epoch, and an epoch a producer id")
+
     if request.transactional_id is not None:
         raise no_transactions()
     parked: Parked[InitProducerIdResponse] = Parked()

@@ -1,8 +1,7 @@
 """ListConfigResources (API key 74), versions 0-1.
 
-The brokers and topics, which are what has a configuration here; there are no client metrics (all
-that version 0 knows) and no configurations of groups, and loggers have none that clients see.
-Other types: UNSUPPORTED_VERSION.
+Lists brokers and topics, the only resources that have a configuration here. Client metrics (all
+that version 0 can list), groups and broker loggers have none. Other types: UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

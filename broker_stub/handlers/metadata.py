@@ -66,7 +66,7 @@ def handle(
 
 
 def refuse(request: MetadataRequest, error: BrokerResponseError) -> MetadataResponse:
-    """Fail every topic that was named."""
+    """Fail every topic of the request."""
     topics = [_failed(topic, error) for topic in request.topics or ()]
     for topic in topics:
         topic.name = topic.name or ""  # null is valid from version 12 on only

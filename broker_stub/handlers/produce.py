@@ -2,8 +2,8 @@
 
 Appends one batch per partition. The batches are views of the receive buffer: the log patches
 offsets into them and writes them without a copy. On one node, acks=1 and acks=all differ only by
-`min.insync.replicas`. With acks=0 there is no response; a failure closes the connection, as the
-only way to tell. From version 13 on, topics are named by id. Transactional batches are refused
+`min.insync.replicas`. With acks=0 there is no response, so a failure closes the connection. From
+version 13 on, topics are named by id. Transactional batches are refused
 (INVALID_TXN_STATE): there is no transaction coordinator.
 
 With `flush.messages`, records are on disk before they are acked and before they are read: the

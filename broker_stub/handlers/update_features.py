@@ -1,7 +1,7 @@
 """UpdateFeatures (API key 57), versions 0-2.
 
-Features have one level each here (see `metadata.features`): asking for that one succeeds and
-changes nothing, anything else is INVALID_UPDATE_VERSION for the request as a whole.
+Each feature has one level here (see `metadata.features`): an update to that level succeeds and
+changes nothing; any other fails the whole request with INVALID_UPDATE_VERSION.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def handle(
     node: Node, request: UpdateFeaturesRequest, context: RequestContext
 ) -> UpdateFeaturesResponse:
-    """Check the levels, which are what they are."""
+    """Check the levels; nothing changes."""
 
     def upgrade_type(given: int, *, allow_downgrade: bool) -> int:
         if context.api_version:

@@ -1,8 +1,8 @@
-"""Which leader wrote which stretch of a log: `leader-epoch-checkpoint`.
+"""The leader epochs of a log, and the offset that each starts at: `leader-epoch-checkpoint`.
 
-An entry is an epoch and the first offset written in it; epochs and offsets both increase. The
-file is renewed without a sync when entries change; the log's flush syncs it, on the background
-thread. Guarded by the lock of its log.
+Epochs and start offsets both increase from entry to entry. The file is rewritten without a sync
+when entries change; the log's flush syncs it, on the background thread. Guarded by the lock of its
+log.
 """
 
 from bisect import bisect_right
@@ -55,8 +55,8 @@ class LeaderEpochs:
         for before, entry in pairwise(entries):
             if not (before.epoch < entry.epoch and before.start_offset < entry.start_offset):
                 raise CorruptCheckpointError(
-                    f"{self.path}: epoch {entry.epoch} from offset {entry.start_offset} on can't"
-                    f" follow epoch {before.epoch} from {before.start_offset} on"
+                    f"{self.path}: epoch {entry.epoch} at offset {entry.start_offset} cannot"
+                    f" follow epoch {before.epoch} at offset {before.start_offset}"
                 )
         self._entries = entries
 
@@ -71,41 +71,41 @@ class LeaderEpochs:
         return self._entries[-1].epoch if self._entries else NO_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that batches from `start_offset` on are of `epoch`; tell whether that is news."""
+        """Batches from `start_offset` on have this epoch. Returns whether an entry was added."""
         if epoch <= self.latest_epoch:
             return False
-        # A leader that wrote nothing has no stretch: its successor takes its place.
+        # A leader that wrote nothing has no entry: its successor replaces it.
         self.truncate_from_end(start_offset)
         self._entries.append(EpochEntry(epoch, start_offset))
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """Where `epoch` ends, or the last epoch before it that this log has."""
+        """The end of `epoch`, or of the last epoch before it that this log has."""
         if epoch == NO_EPOCH:
             return EpochEnd(NO_EPOCH, NO_OFFSET)
         if epoch == self.latest_epoch:
             return EpochEnd(epoch, log_end_offset)
         at = bisect_right(self._entries, epoch, key=lambda entry: entry.epoch)
-        if at == len(self._entries):  # newer than all we know: we cannot tell
+        if at == len(self._entries):  # newer than every entry: unknown
             return EpochEnd(NO_EPOCH, NO_OFFSET)
-        if at == 0:  # older than all we know: it ends where our first one starts
+        if at == 0:  # older than every entry: it ends where the first one starts
             return EpochEnd(epoch, self._entries[0].start_offset)
         return EpochEnd(self._entries[at - 1].epoch, self._entries[at].start_offset)
 
     def epoch_for(self, offset: int) -> int:
-        """The epoch that the record at `offset` was written in; -1 when unknown."""
+        """The epoch in which the record at `offset` was written; -1 if unknown."""
         at = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
         return self._entries[at - 1].epoch if at else NO_EPOCH
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Forget epochs that start at or after the end of the log; tell whether there were."""
+        """Remove epochs that start at or after the end of the log; returns whether any did."""
         before = len(self._entries)
         while self._entries and self._entries[-1].start_offset >= end_offset:
             self._entries.pop()
         return len(self._entries) < before
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Forget epochs that end before the start of the log; tell whether there were."""
+        """Remove epochs that end before the start of the log; returns whether any did."""
         at = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
         if at == 0 or (at == 1 and self._entries[0].start_offset == start_offset):
             return False

@@ -1,7 +1,7 @@
-"""A topic's configuration as far as it concerns its log: Kafka's keys, defaults and rules.
+"""The topic options that a log uses: Kafka's keys, defaults and rules.
 
-The rows are the topic-level table that the broker's configuration and DescribeConfigs read;
-`LogConfig` holds the values that the log looks at with every batch. A leaf.
+The broker's configuration and DescribeConfigs read the rows; `LogConfig` has the values that the
+log reads for every batch. A leaf.
 """
 
 from collections.abc import Mapping
@@ -211,11 +211,11 @@ SERVER_SYNONYMS: Final = {
     "segment.index.bytes": "log.index.size.max.bytes",
     "segment.ms": "log.roll.ms",
 }
-"""The broker's name of each topic-level key: where a topic's default comes from."""
+"""The broker option that sets the default of each topic option."""
 
 
 class LogConfig(NamedTuple):
-    """A topic's values, typed. Immutable: a change at run time is a new one."""
+    """A topic's option values, typed. Immutable: a change at run time makes a new one."""
 
     cleanup_policy: frozenset[str]
     compression_gzip_level: int
@@ -242,7 +242,7 @@ class LogConfig(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> "LogConfig":
-        """From values in their types, by Kafka's topic-level names; the rest are defaults."""
+        """From typed values by Kafka's topic-level names; missing ones are defaults."""
         taken = {key.name: values.get(key.name, key.default) for key in TOPIC_KEYS}
         taken["cleanup.policy"] = frozenset(taken["cleanup.policy"])
         return cls(**{name.replace(".", "_"): value for name, value in taken.items()})
@@ -262,7 +262,7 @@ class LogConfig(NamedTuple):
 
     @property
     def roll_ms(self) -> int:
-        """How long the active segment takes records: it is never compacted, so not too long."""
+        """How long a segment stays active. It cannot be compacted before it is rolled."""
         if self.is_compacted:
             return min(self.segment_ms, self.max_compaction_lag_ms)
         return self.segment_ms

@@ -1,8 +1,8 @@
-"""Searching a log by time: which record is the first at or after a timestamp.
+"""Finds the first record at or after a timestamp.
 
-The segments' latest timestamps, then the time index, then the offset index lead to one batch; only
-that one is decoded, unless it expands too far: then the whole batch is the answer. Called under
-the lock of the log.
+The segments' latest timestamps, then the time index, then the offset index lead to one batch. Only
+that batch is decoded; if it expands too far, its first offset is the answer. Called under the lock
+of the log.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class TimestampAndOffset(NamedTuple):
 def find_timestamp(
     segments: Sequence[Segment], timestamp_ms: int, from_offset: int
 ) -> TimestampAndOffset | None:
-    """The first record from `from_offset` on that is not older than `timestamp_ms`."""
+    """The first record at or after `from_offset` that is not older than `timestamp_ms`."""
     for segment in segments:
         if segment.search.max_timestamp[0] < timestamp_ms:
             continue
@@ -43,7 +43,7 @@ def find_timestamp(
 
 
 def find_max_timestamp(segments: Sequence[Segment]) -> TimestampAndOffset | None:
-    """The first of the records with the latest timestamp."""
+    """The first record with the largest timestamp."""
     dated = [segment for segment in segments if segment.search.max_timestamp[0] >= 0]
     if not dated:
         return None
@@ -60,7 +60,7 @@ def _first_record(
     except CorruptRecordError as error:
         if not isinstance(error.__cause__, ExpandsTooFarError):
             raise
-        # It would take too much memory: a reader that begins with the batch finds it there.
+        # Decoding would take too much memory. A reader that starts at the batch finds the record.
         offset = max(header.base_offset, from_offset)
         return TimestampAndOffset(header.max_timestamp, offset, header.leader_epoch)
     while decoder.remaining:

@@ -4,9 +4,9 @@
 - `config_changes`: checks changes of configurations, and makes their records
 - `controller`: decides, logs and applies changes, one after another
 - `elections`: gives partitions without a leader one
-- `features`: the feature levels of the cluster, and changes of them
+- `features`: the cluster's feature levels
 - `frames`: metadata records as values of the log
-- `image`: brokers, topics, partitions and configurations, as the log says
+- `image`: brokers, topics, partitions and configurations
 - `loading`: builds the image at start, and refuses folders of several nodes
 - `log`: the metadata log, `__cluster_metadata-0`
 - `placement`: which brokers and folders get new partitions

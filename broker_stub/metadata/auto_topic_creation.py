@@ -1,6 +1,6 @@
-"""Creates topics that a client asks for and that are missing: `auto.create.topics.enable`.
+"""Creates missing topics that a client asks for: `auto.create.topics.enable`.
 
-Also tells what `__consumer_offsets` is created with. Serving thread only.
+Also defines how `__consumer_offsets` is created. Serving thread only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +13,12 @@ from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from pyclient.error_codes import BrokerResponseError, TopicExistsError
 
-# One has its own log; for the other there is no coordinator that could write to it.
+# The first is the metadata log; the second would need a transaction coordinator.
 _NEVER_CREATED: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
 
 
 def offsets_topic(config: BrokerConfig) -> NewTopic:
-    """`__consumer_offsets` as the broker creates it."""
+    """How the broker creates `__consumer_offsets`."""
     return NewTopic(
         CONSUMER_OFFSETS,
         partitions=config["offsets.topic.num.partitions"],
@@ -34,7 +34,7 @@ def offsets_topic(config: BrokerConfig) -> NewTopic:
 def missing_topics(
     names: Iterable[str], image: ClusterImage, config: BrokerConfig
 ) -> list[NewTopic]:
-    """Those of the topics that do not exist and may be created; none if that is disabled."""
+    """The topics that do not exist and may be created; none if creation is disabled."""
     if not config["auto.create.topics.enable"]:
         return []
     return [
@@ -49,7 +49,7 @@ def create_missing_topics(
     topics: list[NewTopic],
     done: Callable[[Mapping[str, BrokerResponseError]], None],
 ) -> None:
-    """Create the topics; `done` gets the errors of those that could not be, by name."""
+    """Create the topics; `done` gets the errors of those that failed, by name."""
 
     def created(results: list[PlannedTopic | BrokerResponseError]) -> None:
         done(
@@ -57,7 +57,7 @@ def create_missing_topics(
                 topic.name: result
                 for topic, result in zip(topics, results, strict=True)
                 if isinstance(result, BrokerResponseError)
-                # Another client was faster: the topic exists, which is all that was wanted.
+                # Another client created it first, which is just as good.
                 and not isinstance(result, TopicExistsError)
             }
         )

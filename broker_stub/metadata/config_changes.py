@@ -26,7 +26,7 @@ from pyclient.protocol.schema import Message
 SET, DELETE, APPEND, SUBTRACT = range(4)
 _OPERATIONS: Final = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
-# Those of broker loggers, client metrics and groups: see SKIPPED.md.
+# Broker loggers, client metrics and groups: see SKIPPED.md.
 UNSERVED_RESOURCES: Final = frozenset({8, 16, 32})
 
 Configs = Mapping[str, str]
@@ -49,7 +49,7 @@ class ConfigOperation(NamedTuple):
 
 
 class ConfigView(NamedTuple):
-    """A resource's configuration: what was given for it, and what is in force with the defaults."""
+    """A resource's configuration: the options set on it, and the effective values."""
 
     given: Configs
     in_force: Mapping[str, str | None]
@@ -60,7 +60,7 @@ class ConfigView(NamedTuple):
 def check_resource(
     resource_type: int, resource_name: str, image: ClusterImage, node_id: int, *, altering: bool
 ) -> None:
-    """Refuse what has no configuration here.
+    """Refuse a resource that has no configuration here.
 
     Raises:
         InvalidTopicError, UnknownTopicOrPartitionError: there is no such topic.
@@ -98,8 +98,8 @@ def plan_change(
 ) -> list[Message]:
     """Check a change, and decide what has to be recorded.
 
-    Only what differs from before is checked: a folder of Apache Kafka may hold options that
-    mean nothing here, and they are no reason to refuse others.
+    Only changed options are checked: a directory written by Apache Kafka may have options that are
+    unknown here, and these must not block other changes.
 
     Raises:
         InvalidRequestError, InvalidConfigurationError, InvalidTopicError,
@@ -130,7 +130,7 @@ def plan_change(
 
 
 def _check_minimum(resource_name: str, changed: Collection[str], gone: Collection[str]) -> None:
-    """Leave `min.insync.replicas` a matter of the whole cluster, as since Apache Kafka 4.1."""
+    """Allow `min.insync.replicas` only at the cluster level, as Apache Kafka does since 4.1."""
     name = MIN_INSYNC_REPLICAS.name
     if resource_name and (name in changed or name in gone):
         raise InvalidConfigurationError(
@@ -166,7 +166,7 @@ def carry_out(operations: Sequence[ConfigOperation]) -> Callable[[ConfigView], C
     for one in operations:
         if one.operation not in _OPERATIONS:
             raise InvalidRequestError(f"operation {one.operation} on {one.name} is unknown")
-    # Deleting needs no value: whatever is given for it is not looked at.
+    # Deleting ignores the value.
     _by_name([(one.name, "" if one.operation == DELETE else one.value) for one in operations])
 
     def change(view: ConfigView) -> Configs:

@@ -1,10 +1,10 @@
-"""The controller: decides about changes to the cluster, and is the one writer of their log.
+"""The controller: decides changes to the cluster, and is the only writer of the metadata log.
 
-A change is decided against the image, appended, synced off the serving thread, and only then
-applied and answered: nobody sees what a power cut could take back. Changes take turns, so each
-is decided against the outcome of the one before, and of the whole log only the last batch may not
-be on the disk. That is what recovery goes by: a batch with another behind it was synced once, and
-damage to it is never taken for a write that a power cut interrupted. Serving thread only.
+A change is checked against the image, appended, synced off the serving thread, and only then
+applied and answered: no client sees a change that a power failure could undo. Changes run one at a
+time, so each is checked against the result of the previous one, and only the last batch of the log
+may be unsynced. Recovery relies on that: a batch with another one after it was synced, so damage to
+it is never mistaken for an interrupted write. Serving thread only.
 """
 
 from __future__ import annotations
@@ -88,21 +88,21 @@ class Controller:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a change is under way: a crash now may keep it or not, but nothing else."""
+        """Whether a change is under way. Only that change can be lost in a crash."""
         return self._busy
 
     @property
     def quorum(self) -> QuorumInfo:
-        """Who decides: this node, alone."""
+        """The quorum: only this node."""
         return QuorumInfo(self._node_id, self._log.leader_epoch, self._log.end_offset)
 
     def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
-        """Tell the cluster that this broker serves, and where; it leads what it alone has.
+        """Register this broker and its listeners; elect it leader of the partitions it alone has.
 
-        Before serving: nothing waits. May block.
+        Called before requests are served. May block.
 
         Raises:
-            KafkaStorageError: it leads something new, and the disk refused to note that.
+            KafkaStorageError: it was elected, and the disk refused the change.
         """
         record = RegisterBrokerRecord(
             broker_id=self._node_id,
@@ -126,7 +126,7 @@ class Controller:
             self._apply(self._log.append([record, *elected]))
             self._log.sync()
             return
-        # Written with the next change: every start registers, and a start without a sync is faster.
+        # Written with the next change: every start registers, and not syncing makes it faster.
         self._unwritten = [record]
         self._apply([LoggedRecord(self._log.end_offset, record)])
 
@@ -137,8 +137,8 @@ class Controller:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Create what keeps to the rules; one result per topic, in order."""
-        claimed: dict[str, str] = {}  # by this very request
+        """Create the topics that are valid; one result per topic, in order."""
+        claimed: dict[str, str] = {}  # by this request
         directory_ids = spread(self._directory_ids, self._image)
 
         def plan(topic: NewTopic) -> tuple[PlannedTopic, list[Message]]:
@@ -154,7 +154,7 @@ class Controller:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Let topics grow; the number of partitions that each has then."""
+        """Add partitions to topics; the results are their new partition counts."""
         directory_ids = spread(self._directory_ids, self._image)
 
         def plan(wanted: MorePartitions) -> tuple[int, list[Message]]:
@@ -177,8 +177,8 @@ class Controller:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Change configurations; None for each that is changed."""
-        from broker_stub.metadata.config_changes import plan_change  # seldom needed
+        """Change configurations; the result is None for each that was changed."""
+        from broker_stub.metadata.config_changes import plan_change  # rarely needed
 
         def plan(change: ConfigChange) -> tuple[None, list[Message]]:
             return None, plan_change(change, self._image, self._config, self._node_id)
@@ -190,11 +190,11 @@ class Controller:
         topic_ids: Sequence[Uuid],
         done: Callable[[list[Uuid | BrokerResponseError]], None],
     ) -> None:
-        """Delete the topics of these ids; the id comes back for each that is gone."""
+        """Delete topics by id; the result is the id for each that was deleted."""
         doomed: set[Uuid] = set()
 
         def plan(topic_id: Uuid) -> tuple[Uuid, list[Message]]:
-            # Asked again here: another change may have deleted it in the meantime.
+            # Checked again: an earlier change may have deleted it.
             if self._image.topic_by_id(topic_id) is None:
                 raise UnknownTopicIdError()
             records: list[Message] = []
@@ -206,7 +206,7 @@ class Controller:
         self._change_each(topic_ids, plan, done)
 
     def allocate_producer_ids(self, done: Callable[[range | BrokerResponseError], None]) -> None:
-        """A block of producer ids that nobody had before."""
+        """Allocate a block of new producer ids."""
         block = range(0)
 
         def decide() -> list[Message]:
@@ -247,7 +247,7 @@ class Controller:
         *,
         validate_only: bool = False,
     ) -> None:
-        """One change of many parts: those that are refused take no others with them."""
+        """Make one change of many parts. A part that is refused does not affect the others."""
         results: list[Result | BrokerResponseError] = []
 
         def decide() -> list[Message]:
@@ -304,9 +304,9 @@ class Controller:
         def synced(error: Exception | None) -> None:
             self._busy = False
             if error is not None:
-                # Whether the change is on the disk can't be known any more, and the kernel
-                # may have dropped its pages: nothing more is written until a restart reads
-                # what is there.
+                # Whether the change is on disk is unknown, and the kernel
+                # may have dropped its pages. Write nothing more until a restart has read
+                # what is really there.
                 diagnostics.warn("the metadata log can't be synced: %s", error)
                 self._failure = KafkaStorageError(f"the metadata log can't be synced: {error}")
                 outcome: BrokerResponseError | None = self._failure

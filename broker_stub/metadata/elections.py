@@ -30,12 +30,12 @@ def check_election_type(election_type: int) -> None:
 def check_election(
     topic_name: str, partition_index: int, election_type: int, image: ClusterImage
 ) -> None:
-    """Tell why a partition gets no other leader: with one broker it always has the one it can have.
+    """Refuse an election with the reason: with one broker, no partition can get another leader.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such partition.
-        ElectionNotNeededError: it has the leader that is asked for.
-        PreferredLeaderNotAvailableError, EligibleLeadersNotAvailableError: there is nobody else.
+        ElectionNotNeededError: it already has that leader.
+        PreferredLeaderNotAvailableError, EligibleLeadersNotAvailableError: no other broker can.
     """
     topic = image.topic(topic_name)
     if topic is None:
@@ -54,9 +54,9 @@ def check_election(
 
 
 def elect_leaders(image: ClusterImage, node_id: int) -> list[Message]:
-    """The changes that make a broker the leader of all it alone has.
+    """The changes that make a broker the leader of the partitions that only it has.
 
-    Apache Kafka gives up the leadership when it stops cleanly.
+    They have no leader after Apache Kafka was shut down cleanly.
     """
     return [
         PartitionChangeRecord(
@@ -64,7 +64,7 @@ def elect_leaders(image: ClusterImage, node_id: int) -> list[Message]:
             topic_id=topic.topic_id,
             leader=node_id,
             isr=[node_id],
-            # It is in sync, so it need not be remembered as one that was.
+            # It is in the ISR now, so it leaves the eligible leader replicas.
             eligible_leader_replicas=[],
             last_known_elr=[],
         )

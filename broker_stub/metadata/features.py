@@ -1,8 +1,7 @@
-"""The features that the cluster has levels of, and what changing a level needs. Pure functions.
+"""The cluster's feature levels, and the checks of updates. Pure functions.
 
-One node writes all metadata in one version, that of Apache Kafka 4.3: the only level there is.
-Clients take `transaction.version` 2 as a promise to serve Produce 12 and EndTxn 5, so it is not
-among them.
+All metadata is written in one version, that of Apache Kafka 4.3, so each feature has one level.
+`transaction.version` is left out: clients take level 2 as a promise of Produce 12 and EndTxn 5.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class FeatureLevels(NamedTuple):
-    """The lowest and the highest level that can be had, and the one in force."""
+    """The lowest and highest supported level of a feature, and the finalized one."""
 
     lowest: int
     highest: int
@@ -25,7 +24,7 @@ FEATURES: Final[Mapping[str, FeatureLevels]] = {"metadata.version": FeatureLevel
 
 
 class FeatureUpdate(NamedTuple):
-    """A level that somebody wants; the type says whether it may be lower than now."""
+    """A requested level; the type says whether it may be lower than the current one."""
 
     feature: str
     level: int
@@ -33,7 +32,7 @@ class FeatureUpdate(NamedTuple):
 
 
 def check_updates(updates: Iterable[FeatureUpdate], node_id: int) -> None:
-    """Refuse all of the updates if one of them can't be had; others change nothing here.
+    """Refuse all updates if one is not supported. Supported ones change nothing.
 
     Raises:
         InvalidUpdateVersionError: a feature or its level is not supported, or it would be lower.

@@ -1,7 +1,7 @@
-"""The cluster's state as the metadata log has it: brokers, topics, partitions, configurations.
+"""The cluster's state according to the metadata log: brokers, topics, partitions, configurations.
 
-`ClusterImage.apply` takes one record of the log; nothing else changes an image. Handlers only
-read it. Serving thread only (while the node opens: the thread that opens it).
+`ClusterImage.apply` applies one record of the log; nothing else changes an image. Handlers only
+read it. Serving thread only; while the node opens, the thread that opens it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ _NO_CHANGE: Final = -2  # PartitionChangeRecord.leader
 
 
 def collision_key(name: str) -> str:
-    """What two topics may not share: metric names turn dots into underscores."""
+    """The key that two topics may not share: metric names replace dots by underscores."""
     return name.replace(".", "_")
 
 
@@ -54,7 +54,7 @@ class BrokerImage(NamedTuple):
 
 
 class PartitionImage(NamedTuple):
-    """A partition: who has it and who leads it."""
+    """A partition: its replicas and its leader."""
 
     partition_id: int
     leader: int
@@ -82,12 +82,12 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        """Whether the brokers keep their own state in it."""
+        """Whether brokers keep their own state in it."""
         return self.name in INTERNAL_TOPICS
 
 
 class ClusterImage:
-    """The state after the records of the metadata log up to some offset."""
+    """The state after all records of the metadata log up to an offset."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerImage] = {}
@@ -124,15 +124,15 @@ class ClusterImage:
         return self._topics_by_id.get(topic_id)
 
     def colliding_topic(self, name: str) -> str | None:
-        """The topic whose metric names would collide with those of a new one of this name."""
+        """The topic whose metric names would collide with those of a new topic."""
         return self._collision_keys.get(collision_key(name))
 
     def topic_config(self, name: str) -> Mapping[str, str]:
-        """What was set for a topic, over the broker's defaults."""
+        """The options set on a topic, which override the broker's defaults."""
         return self.config(TOPIC_RESOURCE, name)
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
-        """What was set for a resource."""
+        """The options set on a resource."""
         return self._configs.get((resource_type, resource_name), {})
 
     def knows(self, record: Message) -> bool:
@@ -140,7 +140,7 @@ class ClusterImage:
         return type(record) in self._appliers
 
     def apply(self, record: Message, offset: int) -> None:
-        """Change the image as `record`, found at `offset` of the log, says."""
+        """Apply `record`, which is at `offset` of the log."""
         self._appliers[type(record)](record, offset)
 
     def _register_broker(self, record: RegisterBrokerRecord, offset: int) -> None:
@@ -176,7 +176,7 @@ class ClusterImage:
         if topic is not None:
             del self._topics[topic.name]
             self._collision_keys.pop(collision_key(topic.name), None)
-            # No records remove them one by one.
+            # No other records remove them.
             self._configs.pop((TOPIC_RESOURCE, topic.name), None)
             for listener in self.on_topic_removed:
                 listener(topic)
@@ -199,7 +199,7 @@ class ClusterImage:
         topic.partitions[record.partition_id] = PartitionImage(
             partition_id=old.partition_id,
             leader=old.leader if unled else record.leader,
-            # Naming a leader begins a new epoch, even if it is the same one.
+            # Naming a leader starts a new epoch, even if the leader is the same.
             leader_epoch=old.leader_epoch if unled else old.leader_epoch + 1,
             partition_epoch=old.partition_epoch + 1,
             replicas=old.replicas if record.replicas is None else tuple(record.replicas),

@@ -1,7 +1,7 @@
-"""Builds the image at start, and checks that the folder belongs to a single node.
+"""Builds the image at start, and checks that the directory belongs to a single node.
 
-Folders of Apache Kafka are read like our own. A folder that several nodes share is refused: going
-on alone would lose data. Used while the node opens, by the thread that opens it.
+Directories of Apache Kafka are read like our own. A directory of a cluster with several nodes is
+refused, because a single node would lose data. Used by the thread that opens the node.
 """
 
 from collections.abc import Collection
@@ -18,15 +18,15 @@ _RESERVED_DIRECTORY_IDS: Final = 100  # not assigned, lost, being moved, and som
 
 
 def load_image(image: ClusterImage, log: MetadataLog) -> None:
-    """Apply every record of the log; log the types that have no meaning here.
+    """Apply every record of the log; log the record types that are ignored.
 
     Raises:
-        CorruptRecordError: a change is about something that is not there.
+        CorruptRecordError: a record refers to something that does not exist.
         KafkaStorageError: a part of the log is missing.
     """
     if not log.is_empty:
-        # What a killed process wrote may not be on disk yet, and nobody may see what a power cut
-        # could still take back.
+        # What a killed process wrote may not be on disk yet, and no client may see a change that a
+        # power failure could undo.
         log.sync()
     skipped: set[str] = set()
     for offset, record in log.replay():
@@ -48,10 +48,10 @@ def load_image(image: ClusterImage, log: MetadataLog) -> None:
 def check_single_node(
     image: ClusterImage, log: MetadataLog, logs: LogManager, node_id: int
 ) -> None:
-    """Refuse a folder that this node does not have to itself, or not all of.
+    """Refuse a directory that other nodes share, or of which a part is missing.
 
     Raises:
-        KafkaStorageError: others keep the metadata or have replicas, or a part is elsewhere.
+        KafkaStorageError: other nodes keep the metadata or have replicas, or a part is missing.
     """
     strangers = log.voters - {node_id}
     if strangers:

@@ -27,13 +27,13 @@ from pyclient.records.batch import RecordBatch
 
 CLUSTER_METADATA: Final = "__cluster_metadata"
 _TOPIC_ID: Final = bytes(15) + b"\x01"  # reserved by Kafka for this topic
-# One node is a quorum of itself and wins one election, the first, or the last of Apache Kafka.
+# A quorum of one node has one election: the first, or the last one of Apache Kafka.
 _LEADER_EPOCH: Final = 1
 _CONFIG: Final = LogConfig.from_values(
     {
-        "retention.ms": -1,  # the image is all of the log
+        "retention.ms": -1,  # the image is built from the whole log
         "retention.bytes": -1,
-        "max.message.bytes": 64 << 20,  # one change is one batch, ten thousand partitions too
+        "max.message.bytes": 64 << 20,  # one change is one batch, even of ten thousand partitions
         "cleanup.policy": ["delete"],
     }
 )
@@ -55,7 +55,7 @@ class MetadataLog:
         self._log.update_config(_CONFIG)
         self.leader_epoch = max(_LEADER_EPOCH, self._log.leader_epochs.latest_epoch)
         self.voters = frozenset[int]()
-        """The controllers of Apache Kafka, once the log is replayed; our own log names none."""
+        """The controllers that a log of Apache Kafka names, after replay; our own names none."""
 
     @property
     def is_empty(self) -> bool:
@@ -68,12 +68,12 @@ class MetadataLog:
         return self._log.log_end_offset
 
     def append(self, records: Sequence[Message]) -> list[LoggedRecord]:
-        """Write one change, as a batch: after a crash all of its records are there, or none.
+        """Write one change as one batch: after a crash, all of its records are there or none.
 
-        To be synced before the next one; see `Controller`.
+        It must be synced before the next one; see `Controller`.
 
         Raises:
-            KafkaStorageError: it could not be written, and is not.
+            KafkaStorageError: the disk refused; nothing was written.
         """
         now_ms = self._clock.now_ms()
         batch = build_batch([(None, encode_frame(record)) for record in records], now_ms)
@@ -86,14 +86,14 @@ class MetadataLog:
         ]
 
     def sync(self) -> None:
-        """Make what was appended survive a power cut."""
+        """Make the appended records survive a power failure."""
         self._log.flush()
 
     def replay(self) -> Iterator[LoggedRecord]:
-        """Every change that counts, from the first on.
+        """All committed records, oldest first.
 
-        A transaction that was not ended never counts: it is aborted in the log, or what is
-        written from now on would belong to it.
+        A transaction that was not ended is aborted in the log; otherwise later records would
+        belong to it.
 
         Raises:
             CorruptRecordError: a record is damaged.
@@ -124,7 +124,7 @@ class MetadataLog:
             self.sync()
 
     def _newest_snapshot(self) -> tuple[int, list[RecordBatch]]:
-        """The newest intact snapshot, with its end offset; else the start of the log."""
+        """The newest intact snapshot and its end offset; without one, offset 0 and no batches."""
         for snapshot in list_snapshots(self._log.folder):
             try:
                 return snapshot.end_offset, read_snapshot(snapshot)

@@ -1,4 +1,4 @@
-"""Which brokers get the replicas of a new topic's partitions, and in which of their folders.
+"""Chooses the brokers and log dirs of new replicas.
 
 Kafka's round-robin: the first replica of partition i goes to broker (start + i), and followers
 are shifted one broker further with each round, so that the load of a failed broker spreads over
@@ -20,13 +20,13 @@ def place(
     """The replicas of each partition, the preferred leader first.
 
     Args:
-        brokers: the ids of those that can take replicas, in order.
-        partitions: how many to place.
-        replication_factor: how many replicas each.
-        start: any number; it decides where the round begins.
+        brokers: the ids of the brokers that can take replicas, in order.
+        partitions: how many partitions to place.
+        replication_factor: how many replicas each partition gets.
+        start: any number; the index of the first leader, modulo the number of brokers.
 
     Raises:
-        InvalidReplicationFactorError: there are fewer brokers than replicas wanted.
+        InvalidReplicationFactorError: there are fewer brokers than replicas.
     """
     if not 0 < replication_factor <= len(brokers):
         raise InvalidReplicationFactorError(
@@ -44,14 +44,14 @@ def _replicas(brokers: Sequence[int], first: int, count: int, shift: int) -> tup
     total = len(brokers)
     chosen = [brokers[first % total]]
     for replica in range(count - 1):
-        # Among the others only: 1 to total - 1 places behind the leader.
+        # 1 to total - 1 places after the leader.
         distance = 1 + (shift + replica) % (total - 1)
         chosen.append(brokers[(first + distance) % total])
     return tuple(chosen)
 
 
 def spread(directory_ids: Sequence[Uuid], image: ClusterImage) -> Iterator[Uuid]:
-    """Folders for new partitions, one after another: always the one with the fewest."""
+    """Log dirs for new partitions: each goes to the one with the fewest partitions."""
     counts = Counter(
         directory_id
         for topic in image.topics()

@@ -1,6 +1,6 @@
-"""The quorum of controllers: our own, of one; and who they are in a log of Apache Kafka.
+"""The quorum of controllers: our own of one node, and the voters in a log of Apache Kafka.
 
-What the latter needs is imported when there is such a log: our own names no controllers.
+Imports for the latter are made on first use, since our own log names no voters.
 """
 
 import os
@@ -15,7 +15,7 @@ _VERSION: Final = struct.Struct(">h")
 
 
 class QuorumInfo(NamedTuple):
-    """A quorum of one: its only voter leads it and has all of its log."""
+    """A quorum of one: its only voter is the leader and has the whole log."""
 
     leader_id: int
     leader_epoch: int
@@ -23,7 +23,7 @@ class QuorumInfo(NamedTuple):
 
 
 def voters_in(batch: RecordBatch) -> frozenset[int] | None:
-    """The voters that a control batch names; None where it is not about them."""
+    """The voters that a control batch names; None for other control batches."""
     from pyclient.protocol.messages.quorum_records import LeaderChangeMessage, VotersRecord
     from pyclient.records.control import ControlRecordType, control_record_type
 
@@ -40,7 +40,7 @@ def voters_in(batch: RecordBatch) -> frozenset[int] | None:
 
 
 def voters_of_state(folder: str) -> frozenset[int]:
-    """The voters in `quorum-state`; none where it names none, as newer ones do.
+    """The voters in `quorum-state`; newer files name none.
 
     Raises:
         KafkaStorageError: the file is damaged.

@@ -1,7 +1,7 @@
-"""Moving partitions to other brokers: which moves can be asked for. Pure functions.
+"""Checks reassignments of partitions to other brokers. Pure functions.
 
-With one broker, the replicas that a partition can be given are those it has: a move is refused,
-or done before it begins, so none is ever under way.
+With one broker, a partition can only keep its replicas: a reassignment is refused, or changes
+nothing, so none is ever in progress.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from pyclient.error_codes import (
 def check_reassignment(
     topic_name: str, partition_index: int, replicas: Sequence[int] | None, image: ClusterImage
 ) -> None:
-    """Check a move of a partition to these replicas; None calls a move off.
+    """Check a reassignment of a partition to these replicas; None cancels one.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such partition.
-        NoReassignmentInProgressError: it does not move, so there is nothing to call off.
-        InvalidReplicaAssignmentError: the replicas can't be had.
+        NoReassignmentInProgressError: there is no reassignment to cancel.
+        InvalidReplicaAssignmentError: the partition cannot have these replicas.
     """
     topic = image.topic(topic_name)
     if topic is None:

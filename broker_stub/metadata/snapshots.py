@@ -15,7 +15,7 @@ _NAME: Final = r"([0-9]{20})-([0-9]{10})\.checkpoint"
 
 
 class SnapshotFile(NamedTuple):
-    """A snapshot file and what its name says."""
+    """A snapshot file, and the offset and epoch in its name."""
 
     end_offset: int
     epoch: int
@@ -23,7 +23,7 @@ class SnapshotFile(NamedTuple):
 
 
 def list_snapshots(folder: str) -> list[SnapshotFile]:
-    """The snapshots in a folder, the newest first."""
+    """The snapshots in a directory, newest first."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What creating a topic means, and letting it grow: the rules, and the records that do it.
+"""Checks new topics and new partitions, and makes the metadata records for them.
 
-Pure functions over the image; the controller appends what they return.
+Pure functions over the image; the controller appends the records.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from pyclient.protocol.messages.metadata_records import ConfigRecord, PartitionR
 from pyclient.protocol.primitives import Uuid
 from pyclient.protocol.schema import Message
 
-_NAME_LENGTH_MAX: Final = 249  # a folder is named after it, with a partition's number behind
+_NAME_LENGTH_MAX: Final = 249  # a directory is named after it, followed by a partition's number
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _DEFAULT: Final = -1
-# Kafka's own bound on what one request may ask for: a change is one batch of the metadata log.
+# Kafka's limit for one request: a change is one batch of the metadata log.
 NEW_PARTITIONS_MAX: Final = 10_000
 
 
 class NewTopic(NamedTuple):
-    """A topic as somebody wants it; -1 stands for the broker's default."""
+    """A topic to create; -1 stands for the broker's default."""
 
     name: str
     partitions: int = _DEFAULT
@@ -42,7 +42,7 @@ class NewTopic(NamedTuple):
 
 
 class PlannedTopic(NamedTuple):
-    """A topic that may be made: what it will be, and the records that make it."""
+    """A topic that passed the checks, with its settings and replicas."""
 
     name: str
     topic_id: Uuid
@@ -51,11 +51,11 @@ class PlannedTopic(NamedTuple):
 
     @property
     def replication_factor(self) -> int:
-        """Replicas of the first partition; manual assignments may differ."""
+        """The replicas of the first partition; with manual assignments, others may differ."""
         return len(self.replicas[0])
 
     def records(self, directory_ids: Iterator[Uuid]) -> list[Message]:
-        """The change to the metadata log; each partition takes one of the folders."""
+        """The records that create the topic; each partition takes one of the log dirs."""
         made: list[Message] = [TopicRecord(name=self.name, topic_id=self.topic_id)]
         made += [
             ConfigRecord(
@@ -71,7 +71,7 @@ class PlannedTopic(NamedTuple):
 
 
 class MorePartitions(NamedTuple):
-    """How many partitions a topic is to have, and who gets the new ones if that is decided."""
+    """The new number of partitions of a topic, and the replicas of the new ones if assigned."""
 
     topic: str
     total: int
@@ -81,7 +81,7 @@ class MorePartitions(NamedTuple):
 def partition_record(
     topic_id: Uuid, index: int, replicas: Sequence[int], directory_id: Uuid
 ) -> PartitionRecord:
-    """What makes a partition: all replicas in sync, the first one leads."""
+    """The record of a new partition: all replicas in sync, the first one leads."""
     return PartitionRecord(
         partition_id=index,
         topic_id=topic_id,
@@ -95,10 +95,10 @@ def partition_record(
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that can't be a topic's.
+    """Refuse an invalid topic name.
 
     Raises:
-        InvalidTopicError: it is empty, too long, or holds other characters than
+        InvalidTopicError: it is empty, too long, or has characters other than
             letters, digits, dots, underscores and dashes.
     """
     if not name:
@@ -120,7 +120,7 @@ def check_name(name: str) -> None:
 def plan_topic(
     topic: NewTopic, topic_id: Uuid, image: ClusterImage, config: BrokerConfig, start: int
 ) -> PlannedTopic:
-    """Check a new topic against the rules and decide where its partitions go.
+    """Check a new topic and place its partitions.
 
     Raises:
         InvalidTopicError, TopicExistsError, InvalidPartitionsError,
@@ -144,7 +144,7 @@ def plan_topic(
 def plan_partitions(
     wanted: MorePartitions, image: ClusterImage, start: int
 ) -> list[tuple[int, ...]]:
-    """Check that a topic may grow, and decide where its new partitions go.
+    """Check the new partitions of a topic and place them.
 
     Raises:
         UnknownTopicOrPartitionError, InvalidTopicError, InvalidPartitionsError,
@@ -154,7 +154,7 @@ def plan_partitions(
     if topic is None:
         raise UnknownTopicOrPartitionError()
     if topic.is_internal:
-        # Which of its partitions is whose follows from their number.
+        # Groups are assigned to its partitions by hash, over their number.
         raise InvalidTopicError(f"{topic.name!r} is the broker's own: it can't grow")
     count = len(topic.partitions)
     if wanted.total == count:
@@ -221,20 +221,20 @@ def _assigned(topic: NewTopic, image: ClusterImage) -> list[tuple[int, ...]]:
 
 
 def check_new_partitions(count: int) -> None:
-    """Refuse what is too much for one request.
+    """Limit the number of new partitions in one request.
 
     Raises:
-        PolicyViolationError: there are too many partitions to make.
+        PolicyViolationError: there are too many.
     """
     if count > NEW_PARTITIONS_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.")
 
 
 def check_replicas(replicas: Sequence[int], image: ClusterImage) -> None:
-    """Refuse replicas of a partition that can't be had.
+    """Refuse an invalid assignment of replicas to a partition.
 
     Raises:
-        InvalidReplicaAssignmentError: there are none, one is named twice, or is no broker's.
+        InvalidReplicaAssignmentError: it is empty, or names a broker twice or an unknown one.
     """
     given = "The manual partition assignment includes"
     if not replicas:

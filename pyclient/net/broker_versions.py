@@ -1,4 +1,4 @@
-"""The API versions of a broker: from its answer to the first request, used for all others."""
+"""The API versions of a broker, from its response to the first request."""
 
 import struct
 from collections.abc import Mapping

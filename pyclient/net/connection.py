@@ -1,8 +1,8 @@
 """One broker's connection: its states, its versions, its requests in flight.
 
-Sans-IO: frames come in, parts go out through the transport it is given; the time is handed in.
-Requests that are finished, well or not, are put on `finished`; their owner calls back.
-Touched by the I/O thread only.
+Sans-IO: frames come in, parts go out through the transport it is given; the time is an argument.
+Finished requests, successful or not, are put on `finished`; the owner runs their callbacks. Used by
+the I/O thread only.
 """
 
 import logging
@@ -40,7 +40,7 @@ _CORRELATION_ID_MAX: Final = 2**31 - 1
 
 
 class ConnectionSettings(NamedTuple):
-    """What all connections of a client have in common."""
+    """The settings that all connections of a client share."""
 
     client_id: str
     max_in_flight: int
@@ -127,7 +127,7 @@ class Connection:
         )
 
     def next_deadline_ms(self) -> float:
-        """When `on_time` has something to do; never later than that."""
+        """When `on_time` must be called next, at the latest."""
         return min(
             self.setup_deadline_ms,
             self.in_flight.earliest_deadline_ms,
@@ -335,7 +335,7 @@ class Connection:
             self._setup_failed(self._not_set_up_in_time(now_ms), now_ms)
         expired = self.in_flight.expired(now_ms)
         if expired:
-            # Responses come in order, so those behind it would wait, too: reconnect.
+            # Responses come in order, so later ones would be late too: reconnect.
             reason = f"{self.where}: no response to {expired[0]} in time"
             self.disconnect(now_ms)
             for entry in self._take_in_flight():

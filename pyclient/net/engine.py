@@ -1,4 +1,4 @@
-"""One client's engine: its I/O thread, network and metadata, put together.
+"""One client's engine: wires its I/O thread, network and metadata.
 
 What a producer, consumer or admin client is built on. Any thread may use it, but for `network`,
 which belongs to the I/O thread.

@@ -13,7 +13,7 @@ class Mortal(Protocol):
     """A client that a fork breaks, and that ends before the process does."""
 
     def after_fork_in_child(self) -> None:
-        """This is the child: the threads are gone, the sockets are the parent's. Only mark it."""
+        """Mark the client as unusable: a child has no threads, and its sockets are the parent's."""
 
     def close_at_exit(self) -> None:
         """The interpreter is about to end: close, within a bound."""

@@ -1,7 +1,7 @@
 """All connections of a client: the known nodes, which of them can take a request, and timeouts.
 
-Sans-IO like everything it owns: the time is handed in, sockets are behind the poller. The I/O
-thread alone touches it. Callbacks run last, when every connection's state is settled.
+Sans-IO like its connections: the time is an argument, sockets are behind the poller. Used by the
+I/O thread only. Callbacks run last, after the state of every connection is updated.
 """
 
 import logging
@@ -97,7 +97,7 @@ class NetworkClient:
             self._candidates = list(self._bootstrap)
 
     def _add_bootstrap_servers(self) -> bool:
-        """Ask the bootstrap servers too, beside the brokers, of which none can be reached.
+        """Ask the bootstrap servers too, because none of the brokers can be reached.
 
         The brokers stay, because they may be back before an outdated bootstrap server. Returns
         whether there were any to add.

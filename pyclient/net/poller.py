@@ -1,8 +1,8 @@
 """The interface between the engine and the network: write, wait, read.
 
-`Poller` and `Transport` are all that the engine knows of a network. Here they stand on sockets
-and the system's selector; a scripted network stands in for them in tests, and one native call
-per turn can replace them. Everything is touched by the I/O thread only, but for `wake`.
+`Poller` and `Transport` are all that the engine knows of a network. The implementation here uses
+sockets and the system's selector; tests replace it by a scripted network. Used by the I/O thread
+only, except for `wake`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Poller(Protocol):
         """Begin to look up a host; when it is done, a poll ends."""
 
     def open(self, address: Address, owner: Connection) -> Transport:
-        """Begin to connect. A failure, even an immediate one, is told by a later poll."""
+        """Begin to connect. A failure, even an immediate one, is reported by a later poll."""
 
     def poll(self, timeout_ms: float) -> Sequence[Transport]:
         """Write, wait for at most `timeout_ms`, read; the transports that have news.
@@ -124,9 +124,9 @@ class SelectorPoller:
 
     def wake(self) -> None:
         """End the current poll, or the next one if none is under way. Any thread."""
-        # The order matters: the poll says that it sleeps before it looks at the flag. So
-        # either it sees the flag, or we see that it sleeps. A second byte does no harm, and a
-        # note that one is on its way would: a signal handler may interrupt us before it is sent.
+        # The order matters: the poll sets `sleeps` before it reads the flag, so either it sees the
+        # flag or we see that it sleeps. A second byte does no harm. Noting that a byte was sent
+        # would: a signal handler may interrupt us between the note and the send.
         self._woken = True
         if self._asleep:
             try:

@@ -1,7 +1,7 @@
 """Resolves host names without blocking the I/O thread.
 
-The system's look-up blocks, for many seconds when a name server is gone. So a name is looked up
-on a short-lived daemon thread, and only a numeric address at once.
+The system's look-up blocks, for many seconds if a name server is down. So names are looked up on a
+short-lived daemon thread; numeric addresses are parsed at once.
 """
 
 import errno

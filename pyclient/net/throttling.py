@@ -1,15 +1,16 @@
-"""Who waits when a quota is exceeded: the broker or the client (KIP-219).
+"""Which side waits when a quota is exceeded: the broker or the client (KIP-219).
 
-Brokers once held back the response, and told in it for how long they had. From a version on, which
-differs per API, they answer at once, leave the connection unread for that time, and count on the
-client to send nothing meanwhile. Waiting after an older response would be waiting twice.
+In old versions the broker delays the response, which says for how long it was delayed. In newer
+ones, which start at another version per API, the broker responds at once, stops reading the
+connection for that time, and expects the client to send nothing. Waiting after an old response
+would wait twice.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-# The first version after which the client waits, by API key. APIs that are not here came later:
-# their clients wait in every version.
+# The first version in which the client waits, by API key. APIs that are not listed are newer: their
+# clients wait in every version.
 _CLIENT_WAITS_FROM: Final[Mapping[int, int]] = {
     0: 6,  # Produce
     1: 8,  # Fetch
@@ -50,5 +51,5 @@ _CLIENT_WAITS_FROM: Final[Mapping[int, int]] = {
 
 
 def client_waits(api_key: int, version: int) -> bool:
-    """Whether a response's `throttle_time_ms` is still to be waited for."""
+    """Whether the client has to wait for a response's `throttle_time_ms`."""
     return version >= _CLIENT_WAITS_FROM.get(api_key, 0)

@@ -1,8 +1,8 @@
-"""A TCP connection with TLS over it: the same parts in, the same frames out.
+"""A TLS connection: writes parts and reads frames, like `transport`.
 
-OpenSSL writes and reads one record of up to 16 KiB at a time, and keeps what is left of a record
-that was not read in full: the selector does not know of that, so reading ends only when nothing
-is kept. Imported only where TLS is used. Touched by the I/O thread only.
+OpenSSL writes and reads one record of up to 16 KiB at a time, and buffers the rest of a record that
+was not read in full. The selector does not see that buffer, so a read goes on until it is empty.
+Imported only if TLS is used. Used by the I/O thread only.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class TlsTransport(TcpTransport):
         return self.flush()
 
     def _take_chunk(self) -> bool:
-        """Have something in `_chunk`, unless there is nothing to write."""
+        """Fill `_chunk`, unless there is nothing to write."""
         out = self._out
         while out and not self._chunk:
             # Small parts go together: a record has a head, a checksum and a system call.

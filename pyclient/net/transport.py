@@ -73,7 +73,7 @@ class TcpTransport:
         "socket",
     )
 
-    secured: bool = True  # as far as anybody asked for it
+    secured: bool = True  # without TLS there is nothing to secure
 
     def __init__(
         self,

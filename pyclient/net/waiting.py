@@ -1,8 +1,8 @@
 """The only place that blocks.
 
 A waiter is a latch: `wake` opens it for good, `wait` returns once it is open or the time is up.
-Whoever waits for something again makes a new one. Any thread may wake; any number may wait,
-but never the I/O thread, which would wait for itself.
+Each wait needs a new waiter. Any thread may wake it, and any number of threads may wait for it,
+except the I/O thread, which would deadlock.
 
 Clients get their waiters from the engine, so that a simulation can hand out its own.
 """

@@ -12,7 +12,7 @@ def split(
 ) -> list[ProducerBatch]:
     """Spread a refused batch's records over batches of at most `limit` bytes, or one record.
 
-    The parts take over the parent's result, numbers and time; the parent's memory stays its own.
+    The parts take over the parent's result, sequence numbers and deadline, but not its memory.
     """
     builders: list[BatchBuilder] = []
     for record in RecordBatch(b"".join(batch.builder.close())).decode():

@@ -29,7 +29,7 @@ class Holder(Protocol):
 
 
 class _Claim:
-    """What a caller asked for, and what was granted; with a waiter if it queues."""
+    """A request for memory and what was granted; has a waiter if the caller has to wait."""
 
     __slots__ = ("buffer", "granted", "size", "waiter")
 
@@ -216,7 +216,7 @@ class BufferPool:
             del returning[-1]
 
     def _unpool(self) -> None:
-        """Let go of a free buffer, but not of its bytes."""
+        """Drop a free buffer, but keep its bytes available."""
         del self._free[-1]
         self._unpooled += self.pooled_size
 

@@ -1,7 +1,7 @@
 """A producer's interceptors, in the order in which they were configured.
 
-Records pass on the thread that sends them, acknowledgements in general on the I/O thread. A
-producer without interceptors has none of this.
+`on_send` runs on the thread that sends, `on_acknowledgement` usually on the I/O thread. Not used by
+a producer without interceptors.
 """
 
 import logging

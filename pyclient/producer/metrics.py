@@ -1,7 +1,7 @@
 """The producer's metrics, under Kafka's names.
 
 The I/O thread adds a few numbers per batch and per request, never per record. Rates, averages and
-maxima are about the last 30 to 60 s, as in Kafka, and are worked out when somebody asks.
+maxima cover the last 30 to 60 s, as in Kafka, and are computed when they are read.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class ProducerMetrics:
 
 
 class NoMetrics(ProducerMetrics):
-    """What a producer with `metrics.enabled=False` has: nothing is counted."""
+    """Counts nothing: for a producer with `metrics.enabled=False`."""
 
     def roll(self, now_ms: float) -> float:  # noqa: ARG002
         return math.inf

@@ -17,7 +17,8 @@ class ReadyPartitions:
 
     Attributes:
         wake_needed: something became ready, or a timer was set, of which the I/O thread does not
-            know, because it looked before. Whoever sees it wakes that thread and clears it.
+            know, because it looked before. The thread that sees it set wakes the I/O thread
+            and clears it.
     """
 
     def __init__(self) -> None:

@@ -130,9 +130,9 @@ class RecordAccumulator:
     def append_some(
         self, topic: TopicQueues, partition: int | None, append: AppendSome, start: int
     ) -> tuple[BatchResult, range] | None:
-        """Add as many rows as go into the open batch; None where there is no room, or no batch.
+        """Add as many rows as fit into the open batch; None if it is full, or there is none.
 
-        Then the next row is to be given to `append`, which makes room or waits for it.
+        The caller then passes the next row to `append`, which makes room or waits for it.
         """
         check_not_reentered(self._lock)
         queue = topic.sticky_queue if partition is None else topic.queues[partition]

@@ -34,7 +34,7 @@ def decode_failure(
         walk.struct(cls, "")
     except ProtocolError as found:
         return found
-    # The walk is the specification; that it disagrees is our bug, and still a clean error.
+    # The walk found nothing wrong, which is a bug here; still raise a clean error.
     return walk.error("", position, f"could not be decoded ({type(cause).__name__}: {cause})")
 
 
@@ -65,7 +65,7 @@ def _join(path: str, name: str) -> str:
 
 
 class _DecodeWalk:
-    """Reads one message without building it, and raises at the first thing that is wrong."""
+    """Reads one message without building it, and raises at the first error."""
 
     def __init__(self, cls: type[Message], version: int, buffer: memoryview, position: int) -> None:
         self.cls = cls

@@ -47,10 +47,10 @@ def _framed(head: bytes, parts: list[Part]) -> list[Part]:
 
 
 def frame_length(buffer: Buffer, position: int, limit: int) -> int | None:
-    """The length of the frame that starts at `position`; None until its four bytes are there.
+    """The length of the frame at `position`; None until its four bytes are there.
 
     Raises:
-        ProtocolError: it is negative or above `limit`. Nothing may be allocated for it.
+        ProtocolError: it is negative or above `limit`, so no buffer may be allocated for it.
     """
     if len(buffer) - position < LENGTH.size:
         return None

@@ -7,7 +7,7 @@ _API_VERSIONS = 18
 
 
 class RequestHeader(Message, versions="1-2", flexible="2+", prefix=True):
-    """Stands before every request."""
+    """The header of every request."""
 
     request_api_key: int = field(INT16)
     request_api_version: int = field(INT16)
@@ -18,7 +18,7 @@ class RequestHeader(Message, versions="1-2", flexible="2+", prefix=True):
 
 
 class ResponseHeader(Message, versions="0-1", flexible="1+", prefix=True):
-    """Stands before every response."""
+    """The header of every response."""
 
     correlation_id: int = field(INT32)
 
@@ -31,7 +31,7 @@ def request_header_version(request: type[Message], version: int) -> int:
 def response_header_version(response: type[Message], version: int) -> int:
     """The header version of a response.
 
-    ApiVersions always answers with version 0: the client that asks does not know yet what
-    the broker can read, and must be able to read the answer in any case.
+    ApiVersions responses always have version 0: the client does not know yet which versions the
+    broker supports, and must be able to read the response in any case.
     """
     return 1 if version in response.flexible and response.api_key != _API_VERSIONS else 0

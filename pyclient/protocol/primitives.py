@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
-# A topic id and the like: 16 raw bytes. `uuid.UUID` costs a microsecond to build and is
-# only ever wanted for display; `pyclient.types` formats one.
+# 16 raw bytes, such as a topic id. A `uuid.UUID` takes a microsecond to build and would be used
+# only for display; `pyclient.types` formats the bytes.
 Uuid: TypeAlias = bytes
 ZERO_UUID: Final[Uuid] = bytes(16)
 
 
 class FileRange(Protocol):
-    """Record bytes that are still in a file: the socket layer sends them, nobody reads them."""
+    """Record bytes in a file, which the socket layer sends without reading them."""
 
     @property
     def nbytes(self) -> int:
@@ -29,13 +29,13 @@ class FileRange(Protocol):
 
 
 Part: TypeAlias = Buffer | FileRange
-# What a `records` field may hold: decoded, always one memoryview; for encoding also pieces
-# that stay apart until the socket writes them, or a range of a file.
+# The value of a `records` field: always one memoryview when decoded; to be encoded, also pieces
+# that the socket writes without joining them, or a range of a file.
 Records: TypeAlias = Buffer | FileRange | Sequence[Buffer]
 
 
 class WireType:
-    """A type a field can have. Compared by identity, printed by name."""
+    """A field type. Compared by identity, printed by name."""
 
     __slots__ = ("code", "name", "width", "zero")
 
@@ -114,5 +114,5 @@ class VersionRange:
 
 
 def part_length(part: Part) -> int:
-    """The number of bytes a part will be on the wire."""
+    """The number of bytes of a part on the wire."""
     return len(part) if isinstance(part, (bytes, bytearray)) else part.nbytes

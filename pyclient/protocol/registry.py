@@ -1,7 +1,7 @@
-"""Every API we speak: its number, its versions, its module; and which version to use.
+"""The supported APIs: key, module and message classes; and the choice of a version.
 
-Message modules are imported when first asked for, so that a client pays only for the APIs it
-uses. The messages themselves own their version ranges; the table only has to name them.
+Message modules are imported on first use, so that a client loads only the APIs it uses. The version
+ranges are declared in the messages; the table only names the APIs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from pyclient.errors import UnsupportedVersionError
 from pyclient.protocol.schema import Message
 
 # Kafka's name of each API, by its key. The controllers' quorum (52-54, 58, 59, 70, 73, 80-82),
-# share groups (76-79, 83-87, 90-92) and streams groups (88, 89) are not spoken here.
+# share groups (76-79, 83-87, 90-92) and streams groups (88, 89) are not supported.
 API_NAMES: Final[Mapping[int, str]] = {
     0: "Produce",
     1: "Fetch",
@@ -101,7 +101,7 @@ def request_class(api_key: int) -> type[Message]:
     """The request of an API.
 
     Raises:
-        UnsupportedVersionError: no such API is spoken here.
+        UnsupportedVersionError: the API is not supported.
     """
     return _message_class(api_key, "Request")
 
@@ -132,7 +132,7 @@ def _name(api_key: int) -> str:
     try:
         return API_NAMES[api_key]
     except KeyError:
-        raise UnsupportedVersionError(f"API key {api_key} is not spoken here") from None
+        raise UnsupportedVersionError(f"API key {api_key} is not supported") from None
 
 
 def choose_version(
@@ -142,7 +142,7 @@ def choose_version(
 
     Args:
         request: the message to send; it states its own range (see `Message.version_cap`).
-        served: what the broker advertised for this API; None if it did not.
+        served: the versions that the broker advertised for this API; None if it did not.
         transaction_version: the cluster's finalized `transaction.version` feature.
 
     Raises:

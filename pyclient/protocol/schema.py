@@ -53,7 +53,7 @@ class Field:
         self.flexible = flexible
 
     def fresh_default(self) -> Any:
-        """The value of the field where it is absent; a new one where it is mutable."""
+        """The value of an absent field; a new object if it is mutable."""
         if self.default is not _ZERO:
             return self.default
         if isinstance(self.type, ArrayType):
@@ -117,7 +117,7 @@ def struct(of: type[Struct]) -> StructType:
     return StructType(of)
 
 
-# `field` is no specifier to type checkers: so each field has a default, and all are optional.
+# Type checkers do not know `field` as a specifier, so to them every field has a default.
 @dataclass_transform(kw_only_default=True)
 class StructMeta(type):
     """Turns declared fields into slots and a keyword-only constructor."""
@@ -144,7 +144,7 @@ class StructMeta(type):
         return made
 
     def _write_constructor_later(cls) -> None:
-        """Write `__init__` when the first instance is made: of most messages there is none."""
+        """Generate `__init__` for the first instance, because most messages are never used."""
 
         def __init__(self: object, **values: Any) -> None:  # noqa: N807
             constructor = _constructor(cls.__name__, cls.fields)
@@ -155,7 +155,7 @@ class StructMeta(type):
 
 
 def _constructor(owner: str, fields: tuple[Field, ...]) -> Callable[..., None]:
-    """Write `__init__` as source, as dataclasses do: it runs once per message on hot paths."""
+    """Generate the source of `__init__`, as dataclasses do: it runs for every message."""
     scope: dict[str, Any] = {"_ZERO": _ZERO, "_NONE": NO_TAGGED_FIELDS}
     arguments, body = [], ["self.unknown_tagged_fields = unknown_tagged_fields"]
     for index, one in enumerate(fields):
@@ -180,7 +180,7 @@ class Struct(metaclass=StructMeta):
     __slots__ = ("unknown_tagged_fields",)
 
     if TYPE_CHECKING:
-        # Tags of a newer version than ours: kept, so that they survive a round trip.
+        # Tagged fields that are unknown here; kept, so that they survive a round trip.
         unknown_tagged_fields: Mapping[int, bytes] = NO_TAGGED_FIELDS
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ class Struct(metaclass=StructMeta):
 
 
 def shared_default(struct_class: type[Struct]) -> Struct:
-    """One struct of defaults for every decoded message that lacks the field: nobody may change it.
+    """A read-only struct of defaults, shared by all decoded messages that lack the field.
 
     A Fetch response has three such fields in each partition; fresh ones would cost more than
     decoding the rest.
@@ -263,7 +263,7 @@ class Message(Struct):
             stable: those that a released Kafka serves, if not all of them.
             api_key: the number of the API, for requests and responses.
             record_type: the number in front of a record of an internal topic.
-            prefix: it stands in front of other bytes, which decoding must not touch.
+            prefix: other bytes follow, which decoding ignores, as after a header.
         """
         super().__init_subclass__()
         cls.api_key = api_key
@@ -278,18 +278,18 @@ class Message(Struct):
         cls._decoders = {}
 
     def version_cap(self, transaction_version: int = 0) -> int:  # noqa: ARG002
-        """The highest version that can carry this very message.
+        """The highest version that can carry this message.
 
-        Messages override it where what they hold rules versions out: topic names where a
-        version wants ids, a transaction where the cluster's `transaction.version` is older.
+        Overridden by messages whose content rules out newer versions, such as topic names where a
+        version has only ids, or a transaction if the cluster's `transaction.version` is too low.
         """
         return self.stable.highest
 
     def version_floor(self) -> int:
-        """The lowest version that can carry this very message.
+        """The lowest version that can carry this message.
 
-        Messages override it where what they hold has no place, or another meaning, in older
-        versions: counts that are left to the broker, topics by id, a filter.
+        Overridden by messages whose content has no field, or another meaning, in older versions,
+        such as a count of -1 (the broker's default), a topic id, or a filter.
         """
         return self.stable.lowest
 

@@ -1,10 +1,9 @@
-"""Source code under construction: what the compiled encoders and decoders are made with.
+"""Helps `encoder` and `decoder` to generate source code.
 
-The compiled functions are straight lines: nested structs and arrays are inlined, runs of
-fixed-width fields become one `struct` call, lengths of the old encoding join that call. They
-check only what keeps them safe, and fail with whatever exception comes first; `explain` then
-walks the same bytes or values slowly and says what is wrong and where. So the common path
-pays nothing for good error messages.
+The generated functions are straight-line code: nested structs and arrays are inlined, and runs of
+fixed-width fields, with lengths of the old encoding, become one `struct` call. They check only what
+keeps them safe, and fail with any exception; then `explain` walks the same bytes or values slowly
+and says what is wrong and where. So good error messages cost nothing as long as all goes well.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ class Malformed(Exception):
 
 
 def minimum_width(wire_type: WireType, version: int, flexible: bool, nullable: bool = False) -> int:
-    """The fewest bytes that a value can take: bounds an array's count before it is read."""
+    """The fewest bytes that a value can take; limits the count of an array before it is read."""
     if wire_type.width:
         return wire_type.width
     if isinstance(wire_type, StructType):
@@ -74,32 +73,32 @@ class Source:
         return f"{prefix}{self._names}"
 
     def constant(self, value: Any, prefix: str = "k") -> str:
-        """A name under which the function will find `value`."""
+        """Bind `value` to a new global name of the function, and return the name."""
         name = self.name(prefix)
         self.scope[name] = value
         return name
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines below `head`, one deeper."""
+        """Indent the lines that follow `head`."""
         self.emit(head)
         self.indent += 1
         yield
         self.indent -= 1
 
     def is_flexible(self, one: Field | None = None) -> bool:
-        """Whether lengths are compact: the message's word, unless the field has its own."""
+        """Whether lengths are compact: as the field says, or else the message."""
         return self.version in (
             self.cls.flexible if one is None or one.flexible is None else one.flexible
         )
 
     def is_tagged(self, one: Field | None) -> bool:
-        """Whether the field stands among the tags."""
+        """Whether the field is a tagged field in this version."""
         # Kafka marks a missing struct by -1, but by 0 where the struct is a tagged field.
         return one is not None and self.version in one.tagged
 
     def inline_fields(self, struct_class: type[Struct]) -> list[Field]:
-        """The fields that stand one behind the other."""
+        """The fields that are not tagged, in their order."""
         return [
             one
             for one in struct_class.fields
@@ -107,7 +106,7 @@ class Source:
         ]
 
     def tagged_fields(self, struct_class: type[Struct]) -> list[Field]:
-        """The fields that stand among the tags, in their order."""
+        """The tagged fields, in their order."""
         tagged = [one for one in struct_class.fields if self.version in one.tagged]
         return sorted(tagged, key=lambda one: one.tag or 0)
 

@@ -1,8 +1,8 @@
 """Reading record batches: a cheap view of the 61-byte header, and the records behind it.
 
-Nothing is copied or decoded before it is asked for: `RecordBatch` is a view into the caller's
-buffer. It has no state, any thread may use it. Where a batch is wrong, `CorruptRecordError` says
-at which base offset and which byte of the input.
+Nothing is copied or decoded before it is used: `RecordBatch` is a view of the caller's buffer. It
+has no state; any thread may use it. `CorruptRecordError` names the base offset and the byte of the
+input that is wrong.
 """
 
 import struct
@@ -134,7 +134,7 @@ class RecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """Where a reader goes on behind the batch."""
+        """The offset after the batch, where a reader continues."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -145,7 +145,7 @@ class RecordBatch:
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
     def crc_is_valid(self) -> bool:
-        """Whether the bytes are those that the checksum was made of."""
+        """Whether the checksum matches the bytes."""
         return _twin.crc32c(self.data[CRC_FROM:]) == self.crc
 
     def check_crc(self) -> None:
@@ -214,7 +214,7 @@ class RecordBatch:
         """All records from `from_offset` on.
 
         Raises:
-            CorruptRecordError: the records are not what the header announces.
+            CorruptRecordError: the records do not match the header.
             UnsupportedCodecError: the library of the batch's codec is not installed.
         """
         return self.decoder(
@@ -236,10 +236,10 @@ AnyBatch: TypeAlias = "RecordBatch | LegacyBatch"
 def iter_batches(buffer: Buffer, position: int = 0) -> Iterator[AnyBatch]:
     """The batches in `buffer`, of any format; a last one that is cut off is left out.
 
-    A broker cuts a fetch response where its limit is, so the end of it may be half a batch.
+    A broker cuts a fetch response at its size limit, so it may end inside a batch.
 
     Raises:
-        CorruptRecordError: a length or a format that no batch has.
+        CorruptRecordError: a batch has an invalid length or format.
     """
     view = memoryview(buffer)
     size = len(view)

@@ -57,11 +57,11 @@ class ColumnsBuilder:
     ) -> int:
         """Append the batch's records with `from_offset <= offset < until_offset`.
 
-        Whether the batch is one to read (not a control batch, not of an aborted transaction, its
-        checksum right) is for the caller to know. Returns the number of rows added.
+        The caller skips control batches and aborted transactions, and checks the checksum. Returns
+        the number of rows added.
 
         Raises:
-            CorruptRecordError: the records are not what the header announces; none was added.
+            CorruptRecordError: the records do not match the header; none was added.
             UnsupportedCodecError: the library of the batch's codec is not installed.
         """
         index = self._topics.setdefault(topic, len(self._topics))
@@ -86,7 +86,7 @@ class ColumnsBuilder:
         )
 
     def finish(self) -> "pa.Table":
-        """The table of all that was added; the builder starts anew."""
+        """The table of all added records; the builder is empty afterwards."""
         import pyarrow as pa
 
         self._tables.append(self._wrap())

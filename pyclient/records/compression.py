@@ -23,7 +23,7 @@ MAX_EXPANDED: Final = 256 * 1024 * 1024
 
 
 class ExpandsTooFarError(CorruptRecordError):
-    """Records expand to more than they may. Beyond that nobody has looked."""
+    """Records expand to more than the limit; the rest was not expanded."""
 
 
 class Codec(IntEnum):
@@ -43,11 +43,11 @@ LEVELS: Final[dict[int, Sequence[int]]] = {
 }
 """The levels that Kafka allows per codec; the others have none."""
 
-_CHUNK: Final = 1 << 20  # how much is expanded before the limit is looked at again
+_CHUNK: Final = 1 << 20  # how much is expanded between two checks of the limit
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK: Final = 32 * 1024
-# A snappy copy of three bytes makes 64 bytes: more than 22 to 1 is a lie.
+# A snappy copy of three bytes makes 64 bytes, so a ratio above 22 to 1 is impossible.
 _SNAPPY_MAX_RATIO: Final = 22
 _LZ4_DEFAULT_LEVEL: Final = 9
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
@@ -62,7 +62,7 @@ def compress(codec: int, pieces: Sequence[Buffer], level: int | None = None) -> 
     """
     if level is not None and level not in LEVELS.get(codec, ()):
         raise ValueError(f"codec {codec} has no level {level}")
-    # Joined, for a call per piece would let go of the GIL per piece, and get it back late.
+    # Joined, because each call releases the GIL, and waiting to get it back takes long.
     data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     try:
         return _COMPRESSORS[codec](data, level)
@@ -105,7 +105,7 @@ def _damaged(codec: str, error: object) -> CorruptRecordError:
 # gzip
 
 
-@cache  # looking in vain for a library takes longer than expanding a batch
+@cache  # a failed import takes longer than expanding a batch
 def _zlib() -> Any:
     try:
         from isal import isal_zlib
@@ -178,7 +178,7 @@ def _unsnappy(data: memoryview, max_expanded: int) -> Buffer:
 def _unsnappy_block(block: memoryview, room: int, max_expanded: int) -> Buffer:
     from cramjam import DecompressionError, snappy
 
-    # cramjam allocates what the block announces, so the announcement is judged first.
+    # cramjam allocates the announced size, so that is checked first.
     announced = _snappy_length(block)
     if announced > room:
         raise _too_large(max_expanded)
@@ -241,7 +241,9 @@ def _unlz4(data: memoryview, max_expanded: int) -> Buffer:
 
 
 def _with_right_lz4_checksum(data: memoryview) -> memoryview:
-    """The first message format's producers took the frame's magic into the header's checksum."""
+    """Correct the header checksum of producers of the first message format.
+
+    They included the frame's magic in it."""
     if len(data) < 7 or bytes(data[:4]) != _LZ4_MAGIC:
         return data
     end = 14 if data[4] & 0x08 else 6  # with or without a content size
@@ -271,7 +273,7 @@ def _xxhash32(data: bytes) -> int:
 
 
 class _ZstdContexts(threading.local):
-    """One compressor a level and one decompressor, for each thread its own."""
+    """Per thread: one compressor for each level, and one decompressor."""
 
     def __init__(self) -> None:
         self._compressors: dict[int, Any] = {}

@@ -1,8 +1,8 @@
-"""Control records: what brokers write into a log for each other and for consumers.
+"""Control records, which brokers write into a log for each other and for consumers.
 
-A control batch holds one record. Its key says which kind; for the two that end a transaction the
-value says which coordinator wrote it. Consumers skip control batches, but look at the kind to know
-which transactions were aborted.
+A control batch holds one record. Its key has the type; the value of a transaction marker has the
+coordinator's epoch. Consumers do not return control records, but learn from them which transactions
+were aborted.
 """
 
 import struct
@@ -18,7 +18,7 @@ _END_TRANSACTION: Final = struct.Struct(">hi")  # version, coordinator epoch
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says. The last five are the controllers' own."""
+    """The type of a control record. The last five are written by controllers."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -38,7 +38,7 @@ class EndTransactionMarker(NamedTuple):
 
 
 def control_record_type(batch: RecordBatch) -> ControlRecordType:
-    """The kind of a control batch; a later Kafka's kind is UNKNOWN.
+    """The type of a control batch; UNKNOWN if it is newer than this library.
 
     Raises:
         CorruptRecordError: the batch has no control record.
@@ -47,7 +47,7 @@ def control_record_type(batch: RecordBatch) -> ControlRecordType:
 
 
 def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker:
-    """What an ABORT or COMMIT control batch says.
+    """The transaction marker in an ABORT or COMMIT control batch.
 
     Raises:
         CorruptRecordError: the batch is not one of these, or its value is cut off.

@@ -35,7 +35,7 @@ class _Message(NamedTuple):
 class LegacyBatch:
     """One message of magic 0 or 1 at `position` of `buffer`, or the set that it wraps.
 
-    Has what a reader asks of any batch; what these formats lack has Kafka's value for none.
+    Has the attributes of `RecordBatch`; those that these formats lack have Kafka's value for none.
 
     Raises:
         CorruptRecordError: the message is cut off, or its lengths contradict each other.
@@ -95,7 +95,7 @@ class LegacyBatch:
 
     @property
     def next_offset(self) -> int:
-        """Where a reader goes on behind the batch."""
+        """The offset after the batch, where a reader continues."""
         return self._message.offset + 1
 
     @property
@@ -106,7 +106,7 @@ class LegacyBatch:
         return next(iter(self._messages(MAX_EXPANDED))).offset
 
     def crc_is_valid(self) -> bool:
-        """Whether the bytes are those that the checksum was made of."""
+        """Whether the checksum matches the bytes."""
         return zlib.crc32(self.data[_CRC_FROM:]) == self.crc
 
     def check_crc(self) -> None:
@@ -146,7 +146,7 @@ class LegacyBatch:
             UnsupportedCodecError: the library of the codec is not installed.
         """
         timestamp_type = self.timestamp_type
-        # Under LogAppendTime the broker stamped the wrapper alone.
+        # With LogAppendTime, the broker stamped only the wrapper.
         append_time = self._message.timestamp if timestamp_type == 1 else None
         return [
             _twin.ConsumerRecord(

@@ -1,8 +1,8 @@
-"""Batches in the codec that their topic asks for, as Apache Kafka's broker keeps them.
+"""Recompresses batches with their topic's `compression.type`, as Apache Kafka's broker does.
 
-A batch in that codec stays as it is, whatever its level was; and so does an uncompressed control
-batch. Any other is expanded and compressed again: offsets, sequences, timestamps and flags stay,
-and so do the records, to the byte. Memory is bounded by `EXPANDED_BYTES_MAX`. No state; any thread.
+A batch with the right codec stays as it is, at any level, and so does an uncompressed control
+batch. Any other is expanded and compressed again; its header fields and the bytes of its records do
+not change. Memory is bounded by `EXPANDED_BYTES_MAX`. No state; any thread.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ EXPANDED_BYTES_MAX: Final = 32 << 20
 
 
 def target_codec(config: LogConfig) -> Codec | None:
-    """The codec that a topic's batches are kept in; None if that is their producers'."""
+    """The codec of a topic's batches; None if batches keep the codec of their producer."""
     if config.compression_type == PRODUCER_CODEC:
         return None
     if config.compression_type == UNCOMPRESSED:
@@ -37,10 +37,10 @@ def target_codec(config: LogConfig) -> Codec | None:
 def recompress(
     batches: memoryview, headers: Sequence[BatchHeader], config: LogConfig
 ) -> tuple[memoryview, list[BatchHeader]]:
-    """The batches in the topic's codec, with their headers; in the same buffer if they are.
+    """The batches in the topic's codec, with their headers; the same buffer if none changes.
 
     Raises:
-        RecordTooLargeError: a batch is larger than `max.message.bytes` then, or expands too far.
+        RecordTooLargeError: a batch exceeds `max.message.bytes` afterwards, or expands too far.
         UnsupportedCompressionTypeError: a codec's library is not installed.
         InvalidRecordError: the records are damaged.
     """
@@ -83,7 +83,7 @@ def _converted(content: memoryview, target: Codec, config: LogConfig) -> bytes:
     except UnsupportedCodecError as error:
         raise UnsupportedCompressionTypeError(str(error)) from error
     except CorruptRecordError as error:
-        # Another code than for a bad checksum: sent again, it would be as bad.
+        # Not CORRUPT_MESSAGE: clients retry that, and a retry would fail too.
         raise InvalidRecordError(str(error)) from error
     size = HEADER_SIZE + len(records)
     if size > config.max_message_bytes:

@@ -1,8 +1,7 @@
-"""The rules that a topic has for each record, and which records of a batch break them.
+"""Checks a topic's rules for single records, and names the records that break them.
 
-A compacted topic needs keys; timestamps may lie only so far from the broker's clock. Every record
-at fault is named, so that a producer can fail those and send the others again. No state; any
-thread.
+A compacted topic needs keys; timestamps must be near the broker's clock. The invalid records are
+named, so that a producer can fail those and send the others again. No state; any thread.
 """
 
 from collections.abc import Sequence
@@ -21,24 +20,24 @@ from pyclient.records.batch import RecordBatch
 from pyclient.records.record import ConsumerRecord
 
 RECORD_ERRORS_MAX: Final = 1000
-"""A batch may hold millions of records: so many of them are named, the rest are counted."""
+"""How many invalid records of a batch are named; the rest are only counted."""
 
 _RECORDS_AT_ONCE: Final = 1000
 _SHOWN_MAX: Final = 3
 
 
 class RecordError(NamedTuple):
-    """A record at fault, by its place in the batch."""
+    """An invalid record, by its index in the batch."""
 
     batch_index: int
     message: str
 
 
 class RefusedRecordsError(BrokerResponseError):
-    """A batch was refused for some of its records.
+    """A batch was refused because some of its records are invalid.
 
     Attributes:
-        record_errors: those records, at most `RECORD_ERRORS_MAX`.
+        record_errors: the invalid records, at most `RECORD_ERRORS_MAX`.
     """
 
     def __init__(self, *args: object, record_errors: Sequence[RecordError] = ()) -> None:
@@ -51,18 +50,18 @@ class InvalidRecordsError(RefusedRecordsError, InvalidRecordError):
 
 
 class InvalidTimestampsError(RefusedRecordsError, InvalidTimestampError):
-    """Records have timestamps that their topic does not allow, and others may break other rules."""
+    """Records have timestamps that their topic does not allow; some may break other rules too."""
 
 
 def check_records(
     batch: memoryview, config: LogConfig, now_ms: int, partition: str, max_expanded: int
 ) -> None:
-    """Refuse a batch with records that break a rule of the topic; decodes them all.
+    """Decode all records of a batch, and refuse it if some break a rule of the topic.
 
     Raises:
         InvalidRecordsError: a record has no key, and the topic is compacted.
         InvalidTimestampsError: a record is too far from the broker's clock.
-        InvalidRecordError: the records can't be looked at.
+        InvalidRecordError: the records cannot be decoded.
     """
     faults = _Faults(config, now_ms, partition)
     try:
@@ -70,15 +69,15 @@ def check_records(
         while decoder.remaining:
             faults.look_at(decoder.read(_RECORDS_AT_ONCE))
     except (CorruptRecordError, UnsupportedCodecError) as error:
-        # Another code than for damage: sent again, it would be as bad.
+        # Not CORRUPT_MESSAGE: clients retry that, and a retry would fail too.
         raise InvalidRecordError(
-            f"the topic has rules for each record, and these can't be looked at: {error}"
+            f"the topic has rules for single records, and these cannot be decoded: {error}"
         ) from error
     faults.check()
 
 
 def refuse_append_time(header: BatchHeader) -> None:
-    """Refuse a batch that claims to have been stamped by a broker: all of its records.
+    """Refuse a client's batch that claims LogAppendTime, with an error for each record.
 
     Raises:
         InvalidTimestampsError: always.
@@ -92,7 +91,7 @@ def refuse_append_time(header: BatchHeader) -> None:
 
 
 class _Faults:
-    """The records of one batch that break a rule."""
+    """Collects the records of one batch that break a rule."""
 
     def __init__(self, config: LogConfig, now_ms: int, partition: str) -> None:
         self._needs_keys = config.is_compacted

@@ -1,9 +1,9 @@
-"""What a batch must be before it is written: whole, undamaged, and within the topic's rules.
+"""Checks a batch before it is written: whole, undamaged, and within the topic's rules.
 
-A client's records are walked over: a batch that no consumer can read would stop them all, and
-their latest timestamp need not be what the header says. They are decoded where the topic's rules
-speak of each record: a compacted topic needs keys, a bound on old timestamps needs times. No state;
-any thread.
+A client's records are parsed, because a batch that no consumer can read would block every consumer,
+and because the header's max timestamp may be wrong. They are decoded only if the topic has rules
+for single records: compaction needs keys, a bound on timestamps needs timestamps. No state; any
+thread.
 """
 
 from typing import Final
@@ -31,15 +31,15 @@ from pyclient.errors import (
 from pyclient.records.compression import ExpandsTooFarError, decompress
 from pyclient.records.header import CODEC_MASK, CRC_FROM, HEADER_SIZE, LOG_APPEND_TIME, MAGIC
 
-# Records that expand to more are not looked at: the broker has little memory, and others to serve.
+# Records that expand to more are not parsed: one batch must not take that much memory or time.
 LOOKED_AT_BYTES: Final = 32 << 20
 
 
 def split_batches(batches: memoryview) -> list[BatchHeader]:
-    """The headers of batches that lie back to back and fill the buffer.
+    """The headers of the batches in a buffer, which must hold nothing else.
 
     Raises:
-        CorruptRecordError: they don't, or a batch fails its checksum.
+        CorruptRecordError: a batch is cut off or fails its checksum.
         InvalidRecordError: a batch is of an old format.
     """
     crc32c = _twin.crc32c
@@ -48,11 +48,11 @@ def split_batches(batches: memoryview) -> list[BatchHeader]:
     while position < end:
         left = end - position
         if left < HEADER_SIZE:
-            raise CorruptRecordError(f"{left} bytes are no batch", position=position)
+            raise CorruptRecordError(f"{left} bytes are too few for a batch", position=position)
         header = read_header(batches, position)
         if header.magic != MAGIC:
             raise InvalidRecordError(
-                f"the batch has format {header.magic}; only format {MAGIC} is written"
+                f"the batch has format {header.magic}; only format {MAGIC} is supported"
             )
         size = header.size
         if not HEADER_SIZE <= size <= left:
@@ -68,18 +68,18 @@ def split_batches(batches: memoryview) -> list[BatchHeader]:
         headers.append(header)
         position += size
     if not headers:
-        raise InvalidRecordError("there is no batch to append")
+        raise InvalidRecordError("the request has no batch to append")
     return headers
 
 
 def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) -> None:
-    """Refuse a batch that breaks a rule for headers.
+    """Refuse a batch whose header breaks a rule.
 
     Raises:
         RecordTooLargeError: it is larger than `max.message.bytes`.
-        InvalidRecordError: its numbers contradict each other, or a client may not write it.
-        InvalidTxnStateError: it belongs to a transaction, which no client has here.
-        UnsupportedCompressionTypeError: its codec is none.
+        InvalidRecordError: its fields contradict each other, or a client may not write it.
+        InvalidTxnStateError: it is transactional; clients have no transactions here.
+        UnsupportedCompressionTypeError: its codec is unknown.
     """
     if header.size > config.max_message_bytes:
         raise RecordTooLargeError(
@@ -88,7 +88,9 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
             limit=config.max_message_bytes,
         )
     if header.attributes & CODEC_MASK > CODEC_MAX:
-        raise UnsupportedCompressionTypeError(f"there is no codec {header.attributes & CODEC_MASK}")
+        raise UnsupportedCompressionTypeError(
+            f"unknown compression codec {header.attributes & CODEC_MASK}"
+        )
     if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         raise InvalidRecordError(
             f"the batch has {header.record_count} records and a last offset delta of "
@@ -102,20 +104,20 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
             f"{header.base_sequence}"
         )
     if header.is_control:
-        raise InvalidRecordError("clients do not write control records")
+        raise InvalidRecordError("clients may not write control records")
     if header.is_transactional:
-        raise InvalidTxnStateError("the broker has no transactions, so none is open")
+        raise InvalidTxnStateError("the broker does not support transactions")
     if header.base_offset != 0:
         raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
 
 
 def check_structure(batch: memoryview, header: BatchHeader) -> int:
-    """Refuse a batch whose records are not what its header says; their latest timestamp.
+    """Refuse a batch whose records do not match its header; returns their latest timestamp.
 
-    Those whose codec's library is not installed are believed, and those that expand very far.
+    The header is trusted if the codec's library is not installed, or if the records expand too far.
 
     Raises:
-        InvalidRecordError: the records are damaged, or others than announced.
+        InvalidRecordError: the records are damaged, or do not match the header.
     """
     codec = header.attributes & CODEC_MASK
     try:
@@ -127,7 +129,7 @@ def check_structure(batch: memoryview, header: BatchHeader) -> int:
     except (UnsupportedCodecError, ExpandsTooFarError):
         return header.max_timestamp
     except CorruptRecordError as error:
-        # Another code than for a bad checksum: sent again, it would be as bad.
+        # Not CORRUPT_MESSAGE: clients retry that, and a retry would fail too.
         raise InvalidRecordError(str(error)) from error
 
 
@@ -139,10 +141,10 @@ def set_times(
     config: LogConfig,
     now_ms: int,
 ) -> BatchHeader:
-    """Stamp the batch where the topic's rule for timestamps is LogAppendTime; its header.
+    """Apply the topic's timestamp type, and return the header.
 
-    Else the header gets the latest timestamp of the records, if it says another: lookups by time
-    and retention go by it.
+    LogAppendTime stamps the batch. With CreateTime, a wrong max timestamp in the header is
+    corrected, because lookups by time and retention rely on it.
     """
     if config.uses_append_time:
         put_append_time(batches, position, header.attributes, now_ms)
@@ -154,7 +156,7 @@ def set_times(
 
 
 def _sealed_again(batches: memoryview, position: int, size: int) -> BatchHeader:
-    """The header of a batch that was changed, once its checksum is right again."""
+    """Update the checksum of a changed batch, and return its header."""
     checksum = _twin.crc32c(batches[position + CRC_FROM : position + size])
     put_checksum(batches, position, checksum)
     return read_header(batches, position)
@@ -168,7 +170,7 @@ def validate(
     topic: str,
     partition: int,
 ) -> list[BatchHeader]:
-    """Check the batches of one append, all before the first is written; their headers.
+    """Check all batches of one append before the first is written; returns their headers.
 
     Raises:
         KafkaError: as the functions above say, and `record_rules`.

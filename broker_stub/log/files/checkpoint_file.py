@@ -2,8 +2,8 @@
 
 `recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`, `cleaner-offset-checkpoint` and
 `replication-offset-checkpoint` (the high watermarks) in a log dir's root, and a partition's
-`leader-epoch-checkpoint`. Written to a temporary file and renamed, so that a reader finds the old
-content or the new. No state; whoever owns the file decides on the thread.
+`leader-epoch-checkpoint`. Written to a temporary file and renamed, so that a reader finds either
+the old or the new content. No state; the owner of the file chooses the thread.
 """
 
 import os
@@ -21,25 +21,25 @@ CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 
 Sync: TypeAlias = Callable[[str], None]
-"""Has the file of a name survive a power loss."""
+"""Syncs the file at a path."""
 
 _VERSION: Final = "0"
 
 
 class CorruptCheckpointError(KafkaError):
-    """A checkpoint file does not say what such a file says; its text names file and line."""
+    """A checkpoint file is damaged; the text names the file and the line."""
 
 
 def write_checkpoint(path: str, entries: Sequence[str], *, sync: Sync | None) -> None:
-    """Replace a checkpoint file. With `sync` the new content survives a power loss."""
+    """Replace a checkpoint file; with `sync`, the new content survives a power failure."""
     write_atomically(path, "\n".join((_VERSION, str(len(entries)), *entries, "")), sync=sync)
 
 
 def read_checkpoint(path: str, fields: int) -> list[list[str]]:
-    """The entries of a checkpoint, split into fields. None for a file that is not there, or empty.
+    """The entries of a checkpoint, split into fields; no entries if the file is missing or empty.
 
     Raises:
-        CorruptCheckpointError: a wrong version, a wrong count, or a line of other fields.
+        CorruptCheckpointError: the version, the count of entries or of fields is wrong.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -82,10 +82,10 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
 
 
 def numbers(path: str, fields: Iterable[str]) -> list[int]:
-    """Fields of an entry as the integers that they must be.
+    """The fields of an entry as integers.
 
     Raises:
-        CorruptCheckpointError: one is none.
+        CorruptCheckpointError: one is not an integer.
     """
     try:
         return [int(field) for field in fields]
@@ -94,7 +94,7 @@ def numbers(path: str, fields: Iterable[str]) -> list[int]:
 
 
 def write_atomically(path: str, text: str, *, sync: Sync | None) -> None:
-    """Give a file new content, in one step for whoever reads it."""
+    """Replace the content of a file; readers see either the old or the new."""
     temporary = path + ".tmp"
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)

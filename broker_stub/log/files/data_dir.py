@@ -23,8 +23,8 @@ CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
 
 _VERSION: Final = "1"
 
-# Who has which folder, by process (a forked child has none) and real path. Its threads need no
-# lock: `setdefault` is one step.
+# The owners of directories, by process (a forked child owns none) and real path. Threads need no
+# lock: `setdefault` is atomic.
 _in_use: dict[tuple[int, str], "weakref.ref[DataDir]"] = {}
 
 
@@ -57,12 +57,12 @@ class DataDir:
             raise KafkaStorageError(f"cannot use {path}: {error.strerror}") from error
 
     def _keep_others_out(self) -> None:
-        """See that no other in this process has the folder.
+        """Refuse the directory if another broker of this process has it.
 
-        It must not even open the lock file: to close it again would end Java's lock.
+        That one must not even open the lock file: closing it again would release Java's lock.
 
         Raises:
-            BlockingIOError: one has it.
+            BlockingIOError: another broker has it.
         """
         ours = weakref.ref(self)
         found = _in_use.setdefault(self._place, ours)
@@ -96,8 +96,8 @@ class DataDir:
 
         Raises:
             InconsistentClusterIdError: it belongs to another cluster.
-            KafkaStorageError: it belongs to another node, is of another format, or damaged, or
-                it holds partitions and nothing says whose they are.
+            KafkaStorageError: it belongs to another node, has another format, is damaged, or
+                holds partitions without an owner.
         """
         path = self.file(META_PROPERTIES)
         found = _read_properties(path)
@@ -166,7 +166,7 @@ class DataDir:
         os.unlink(path)
         self._sync(self.path)
         self._clean_epoch = -1
-        import json  # a start from nothing does without
+        import json  # slow to import, and a first start does not need it
 
         with contextlib.suppress(ValueError, KeyError, TypeError):
             self._clean_epoch = int(json.loads(text)["brokerEpoch"])
@@ -185,16 +185,16 @@ class DataDir:
 
 
 def _lock(descriptor: int) -> None:
-    """Take Java's lock (lockf), and one that lasts in a forked child while we live (flock).
+    """Take Java's lock (lockf), and a flock, which a forked child does not release.
 
     Raises:
-        BlockingIOError: another process has one of them.
+        BlockingIOError: another process holds one of them.
     """
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        # On macOS our own flock is in the way, as both are one kind there: Java's has to do.
+        # On macOS the two conflict, because both are of one kind there: Java's must do.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -208,10 +208,10 @@ def partition_of(name: str) -> TopicPartition | None:
 
 
 def _read_properties(path: str) -> dict[str, str] | None:
-    """The keys and values of a properties file; None when it is not there or empty.
+    """The keys and values of a properties file; None if it is missing or empty.
 
     Raises:
-        KafkaStorageError: it is no text.
+        KafkaStorageError: it is not text.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -228,4 +228,4 @@ def _to_uuid(path: str, text: str) -> bytes:
     try:
         return parse_uuid(text)
     except ValueError:
-        raise KafkaStorageError(f"{path}: directory.id {text!r} is no uuid") from None
+        raise KafkaStorageError(f"{path}: directory.id {text!r} is not a UUID") from None

@@ -1,7 +1,7 @@
-"""A stretch of a segment on its way to a reader: file, position, length.
+"""A range of a segment file that is being sent to a reader.
 
-The server sends it with sendfile, TLS and simulation read it. It holds its open file, so it stays
-valid whatever retention, compaction or the LRU of open files do meanwhile. Any thread.
+The server sends it with sendfile; TLS and the simulation read it. It holds the open file, so it
+stays valid when retention, compaction or the cache of open files drop that file. Any thread.
 """
 
 import os
@@ -11,7 +11,7 @@ from pyclient.errors import KafkaStorageError
 
 
 class FileSlice:
-    """Whole batches of one segment; its end was fixed when it was made."""
+    """Whole batches of one segment; later appends do not extend it."""
 
     __slots__ = ("file", "nbytes", "position")
 
@@ -38,10 +38,10 @@ class FileSlice:
 
 
 def read_exactly(file: OpenFile, position: int, size: int) -> bytes:
-    """`size` bytes from `position` on.
+    """Read `size` bytes at `position`.
 
     Raises:
-        KafkaStorageError: the file ends before, or cannot be read.
+        KafkaStorageError: the file is too short, or cannot be read.
     """
     try:
         data = os.pread(file.fd, size, position)

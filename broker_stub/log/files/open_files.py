@@ -70,7 +70,8 @@ def fsync(path: str) -> None:
 def _sync_fully(descriptor: int) -> None:
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
     if full_sync is not None:
-        # macOS: fsync leaves the bytes in the disk's own cache. Some file systems cannot do more.
+        # macOS: fsync leaves the bytes in the drive's cache. Some file systems cannot do more.
+
         try:
             fcntl.fcntl(descriptor, full_sync)
         except OSError as error:

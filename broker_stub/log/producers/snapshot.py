@@ -1,8 +1,8 @@
-"""`.snapshot` files: a partition's producers as they were at an offset, in Kafka's format.
+"""`.snapshot` files: the state of a partition's producers at an offset, in Kafka's format.
 
-Taken at every roll and at a clean stop, so that recovery need not read the log from its start. A
-snapshot keeps each producer's last batch; the four before it come from the log's tail when a
-retry asks for them. No state; the caller decides on the thread.
+Written at every roll and at a clean shutdown, so that recovery need not read the log from its
+start. A snapshot has each producer's last batch; the four before it are read from the log's tail
+when a retry needs them. No state; any thread.
 """
 
 import os
@@ -26,7 +26,7 @@ _ENTRY: Final = struct.Struct(">qhiqiqiq")
 
 
 class CorruptSnapshotError(KafkaError):
-    """A snapshot file is damaged, or of a version that is not known; its text names the file."""
+    """A snapshot file is damaged, or of an unknown version."""
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
@@ -57,17 +57,17 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
     """The producers of a snapshot.
 
     Raises:
-        CorruptSnapshotError: the bytes are not those of a snapshot.
+        CorruptSnapshotError: the bytes are not a snapshot, or it is damaged.
     """
     if len(data) < _HEAD.size:
-        raise CorruptSnapshotError(f"{len(data)} bytes are no snapshot")
+        raise CorruptSnapshotError(f"{len(data)} bytes are too few for a snapshot")
     version, checksum, count = _HEAD.unpack_from(data)
     if version != _VERSION:
-        raise CorruptSnapshotError(f"a snapshot of version {version}, not {_VERSION}")
+        raise CorruptSnapshotError(f"the snapshot has version {version}, not {_VERSION}")
     if _twin.crc32c(data[_CHECKED_FROM:]) != checksum:
-        raise CorruptSnapshotError("a snapshot fails its checksum")
+        raise CorruptSnapshotError("the snapshot fails its checksum")
     if len(data) != _HEAD.size + count * _ENTRY.size:
-        raise CorruptSnapshotError(f"a snapshot of {len(data)} bytes with {count} entries")
+        raise CorruptSnapshotError(f"the snapshot has {len(data)} bytes but {count} entries")
     return [_decode_entry(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :])]
 
 
@@ -95,7 +95,7 @@ def _decode_entry(
 
 
 def write_snapshot(path: str, entries: Iterable[ProducerEntry]) -> None:
-    """Write a snapshot file. Not synced: a torn one fails its checksum, and an older one serves."""
+    """Write a snapshot file. Not synced: a torn file fails its checksum, and recovery skips it."""
     data = encode_snapshot(entries)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     with open(descriptor, "wb") as file:

@@ -1,8 +1,8 @@
-"""What control batches mean for a partition: they end the transactions of producers.
+"""Applies control batches: a transaction marker ends the open transaction of its producer.
 
-A marker is read before its batch is written, so that a bad one is refused; afterwards it closes
-the producer's open transaction, and an abort is noted in the segment's `.txnindex`. The same way
-when a log is replayed. Guarded by the lock of the log.
+A marker is parsed before its batch is written, so that an invalid one is refused. After the write
+it ends the transaction; an abort is added to the segment's `.txnindex`. Replay does the same.
+Guarded by the lock of the log.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from pyclient.records.header import CONTROL
 
 
 class TransactionRanges:
-    """Transactions of producers, by where in the log their records can be."""
+    """The offset ranges of transactions, per producer."""
 
     __slots__ = ("_ranges",)
 
@@ -53,13 +53,12 @@ class TransactionRanges:
 def read_marker(
     header: BatchHeader | RecordBatch, batch: bytes | memoryview
 ) -> EndTransactionMarker | None:
-    """The end of a transaction that a control batch stands for.
+    """The transaction marker in a control batch.
 
-    None for control batches of the brokers themselves, and for those whose transaction and
-    marker were compacted away.
+    None if the control record is of another type, or was removed by compaction.
 
     Raises:
-        CorruptRecordError: the batch is not what a control batch is.
+        CorruptRecordError: the control batch is malformed.
     """
     if header.producer_id == NO_PRODUCER_ID or header.record_count == 0:
         return None
@@ -72,10 +71,10 @@ def read_marker(
 def read_markers(
     batches: memoryview, headers: Sequence[BatchHeader]
 ) -> dict[int, EndTransactionMarker]:
-    """The markers among batches that lie back to back, by their index.
+    """The transaction markers in adjacent batches, by the index of the batch.
 
     Raises:
-        CorruptRecordError: a control batch is not what it should be.
+        CorruptRecordError: a control batch is malformed.
     """
     markers = {}
     position = 0
@@ -89,7 +88,7 @@ def read_markers(
 
 
 def check_marker(state: ProducerState, header: BatchHeader, marker: EndTransactionMarker) -> None:
-    """Refuse a marker of a coordinator that was replaced.
+    """Refuse a marker of a coordinator that has been replaced.
 
     Raises:
         TransactionCoordinatorFencedError: a newer coordinator has ended a transaction here.
@@ -109,9 +108,9 @@ def note_batches(
     last_offsets: Sequence[int],
     markers: Mapping[int, EndTransactionMarker],
 ) -> None:
-    """Note batches that were written, with the last offsets that they got.
+    """Update the producers' state for written batches, with the last offsets they were assigned.
 
-    `index` is that of the segment that has them; None where it knows of them already.
+    `index` is the transaction index of their segment; None if it already has their entries.
     """
     for at, (header, last_offset) in enumerate(zip(headers, last_offsets, strict=True)):
         if not header.attributes & CONTROL:

@@ -69,7 +69,7 @@ def test_a_cut_batch_is_corrupt(size):
 
 
 def test_bytes_after_the_batch_are_corrupt():
-    with pytest.raises(CorruptRecordError, match="3 bytes are no batch"):
+    with pytest.raises(CorruptRecordError, match="3 bytes are too few for a batch"):
         check(batch(b"a") + b"xyz")
 
 

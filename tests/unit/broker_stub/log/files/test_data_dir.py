@@ -56,7 +56,7 @@ def test_a_folder_without_a_directory_id_gets_one(tmp_path):
         (
             "version=1\nnode.id=1\ncluster.id=abc\ndirectory.id=??\n",
             KafkaStorageError,
-            "is no uuid",
+            "is not a UUID",
         ),
     ],
 )
