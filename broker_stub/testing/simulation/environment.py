@@ -185,7 +185,10 @@ class SimulatedEnvironment:
         self._turn_in(poller.idle_ms())
 
     def end(self) -> None:
-        """Close the loop with the world, so that no caller waits for it."""
+        """End the loop as a killed process does: close its sockets, and send nothing more."""
         loop, self._loop = self._loop, None
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.cancel()
         if loop is not None:
             loop.finish()

@@ -43,6 +43,7 @@ class Program:
         self.error: BaseException | None = None
         self.is_done = False
         self.is_astray = False
+        self._is_interrupted = False
         self._programs = programs
         self._function = function
         self._baton = _thread.allocate_lock()
@@ -58,6 +59,19 @@ class Program:
     def is_current_thread(self) -> bool:
         """Whether it is this program that asks."""
         return threading.get_ident() == self._thread.ident
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in its present wait, or in its next one, as Ctrl-C does."""
+        if not self.is_done:
+            self._is_interrupted = True
+            if self._programs.running is not self:
+                self._programs.wake(self)
+
+    def raise_if_interrupted(self) -> None:
+        """Raise KeyboardInterrupt, once for each `interrupt`. The program's own thread."""
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
 
     def go_on_at(self, turn: Event | None) -> None:
         """Have its next turn then, and at no other time; None: when somebody wakes it."""
@@ -171,6 +185,7 @@ class Programs:
 
         Raises:
             IllegalStateError: no program asks, but the code around the world.
+            KeyboardInterrupt: the program was interrupted.
             WorldOver: the world was closed meanwhile.
         """
         program = self.running
@@ -183,12 +198,14 @@ class Programs:
             )
         if self.is_over:
             raise WorldOver
+        program.raise_if_interrupted()
         timer = None
         if timeout_ms != math.inf:
             late_ms = timeout_ms + self._hesitation_ms()
             timer = self._scheduler.after(late_ms, program.take_turn)
         program.go_on_at(timer)
         program.stand_still()
+        program.raise_if_interrupted()
 
     def end(self) -> None:
         """Unwind every program that has not ended; one that is astray cannot be helped."""

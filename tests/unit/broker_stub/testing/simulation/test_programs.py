@@ -185,3 +185,41 @@ def test_a_program_may_start_others(world):
     world.program(lambda: world.program(results.append, 7, name="child"), name="parent")
     world.run()
     assert results == [7]
+
+
+def test_an_interrupt_ends_the_present_wait(world):
+    def sleep():
+        with pytest.raises(KeyboardInterrupt):
+            world.sleep(1_000)
+        ended_ms = world.clock.monotonic_ms()
+        world.sleep(10)  # only once
+        return ended_ms
+
+    sleeper = world.program(sleep, name="sleeper")
+
+    def interrupt():
+        world.sleep(100)
+        sleeper.interrupt()
+
+    world.program(interrupt)
+    world.run()
+    assert 100 <= sleeper.result < 101
+
+
+def test_a_program_that_computes_is_interrupted_in_its_next_wait(world):
+    def interrupt_itself():
+        programs.running.interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            waiter(world).wait(10)
+
+    programs = world.programs
+    world.program(interrupt_itself)
+    world.run()
+
+
+def test_a_program_that_has_ended_cannot_be_interrupted(world):
+    program = world.program(lambda: "done", name="short")
+    world.run()
+    program.interrupt()
+    world.run_for(10)
+    assert program.result == "done"
