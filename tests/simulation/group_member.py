@@ -239,9 +239,9 @@ class GroupMember(ConsumerRebalanceListener):
         except KafkaError as error:
             if isinstance(error, WakeupError):
                 raise
-            expected = error.retriable or isinstance(error, COMMIT_ERRORS)
-            assert expected, f"{self.name} may not fail to commit: {error!r}"
             self._world.note("could not commit: %r", error)
+            if not (error.retriable or isinstance(error, COMMIT_ERRORS)):
+                raise AssertionError(f"{self.name} may not fail to commit") from error
         self._check_time(f"commit({timeout_ms})", began_ms, timeout_ms)
 
     def _commit_async(self) -> None:
