@@ -85,6 +85,7 @@ class Admission:
         self.drop_pending(request.member_id)
         if member is not None:
             group.remove(member)
+        group.complete_join_if_all_joined()
         raise GroupMaxSizeReachedError(
             f"group {group.group_id} has {size} members; group.max.size is {self._max_size}"
         )
@@ -126,17 +127,17 @@ class Admission:
         # Added at once, a client that misses the answer and retries would leave a member behind.
         def expire() -> None:
             self.drop_pending(member_id)
+            self._group.complete_join_if_all_joined()
 
         self._pending[member_id] = Session(self._timers, request.session_timeout_ms, expire)
         return JoinGroupResponse(error_code=MemberIdRequiredError.code, member_id=member_id)
 
     def drop_pending(self, member_id: str) -> bool:
-        """Wait no longer for a pending member; False if there is none with this id."""
+        """Forget a pending member; False if there is none with this id."""
         session = self._pending.pop(member_id, None)
         if session is None:
             return False
         session.end()
-        self._group.complete_join_if_all_joined()
         return True
 
     def close(self) -> None:

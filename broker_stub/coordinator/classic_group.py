@@ -120,6 +120,8 @@ class ClassicGroup:
         """Add a new member. The first one sets the group's protocol type."""
         if not len(self.roster):
             self.protocol_type = protocol_type
+            if self.subscriptions.topics is None:
+                self.subscriptions = Subscriptions(protocol_type, None)
         self.roster.add(member)
         self._member_added = True
 
@@ -363,12 +365,13 @@ class ClassicGroup:
             try:
                 if not self._admission.drop_pending(member_id):
                     self._drop(self._find_leaving(member_id, instance_id))
-                    has_left = True
+                    has_left = True  # a pending member's leaving is no reason to rebalance
             except KafkaError as refused:
                 error = refused
             results.append(error)
         if has_left:
             self._rebalance_without_removed()
+        self.complete_join_if_all_joined()
         return results
 
     def _find_leaving(self, member_id: str, instance_id: str | None) -> Member:

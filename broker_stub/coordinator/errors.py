@@ -1,8 +1,7 @@
-"""What a group's client is told when the log of its coordinator refuses a record.
+"""The error a group's client gets when the log of its coordinator refuses a record.
 
-Clients of groups know the coordinator's errors, not those of a partition: after NOT_COORDINATOR
-they look for the coordinator again, which with several brokers is another one, and repeat. Apache
-Kafka translates just so.
+Clients of groups understand the coordinator's errors, not those of a partition: after
+NOT_COORDINATOR they look up the coordinator again and retry. The mapping is Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _TRANSLATED: Final[dict[type[BrokerResponseError], type[BrokerResponseError]]] =
 
 
 def as_coordinator(error: BrokerResponseError) -> BrokerResponseError:
-    """The coordinator's word for an error of its log; itself where there is none."""
+    """Translate an error of the log; other errors stay as they are."""
     for refused, told in _TRANSLATED.items():
         if isinstance(error, refused):
             return told(str(error))

@@ -106,6 +106,28 @@ def test_members_that_leave_together_cause_one_rebalance():
     assert world.group.generation_id == 4
 
 
+def test_a_pending_member_that_leaves_with_others_ends_the_wait_only_once_all_have_left():
+    world = GroupWorld()
+    leader, follower = world.stable_pair()
+    pending = world.join(id_required=True).member_id
+    joins = [world.join(leader), world.join(follower)]
+    assert world.group.leave([(pending, None), (follower, None)]) == [None, None]
+    assert answer(joins[0]).generation_id == world.group.generation_id == 3
+    assert [one.member_id for one in answer(joins[0]).members] == [leader]
+
+
+def test_a_pending_member_that_leaves_alone_ends_the_wait_for_it():
+    world = GroupWorld()
+    leader, follower = world.stable_pair()
+    pending = world.join(id_required=True).member_id
+    assert world.leave(pending) == 0
+    assert world.group.state is GroupState.STABLE
+    again = world.join(id_required=True).member_id
+    joins = [world.join(leader), world.join(follower)]
+    assert world.leave(again) == 0
+    assert [answer(one).generation_id for one in joins] == [3, 3]
+
+
 def test_a_dynamic_member_with_an_instance_id_that_nobody_has_is_unknown():
     world = GroupWorld()
     member, _ = world.stable_pair()

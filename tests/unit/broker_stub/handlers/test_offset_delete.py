@@ -107,6 +107,17 @@ def test_a_member_of_the_first_generation_may_subscribe_to_anything_until_it_has
     harness.node.abandon()
 
 
+def test_before_its_first_generation_a_consumer_group_may_subscribe_to_anything(tmp_path):
+    harness = NodeHarness(tmp_path / "other", **{"group.initial.rebalance.delay.ms": 1000})
+    find_coordinator(harness)
+    harness.create_topic("orders")
+    GroupMember(harness).commit(5)
+    GroupMember(harness, join=3).start_join(metadata=subscription("payments"))
+    assert delete(harness, ("orders", 0)) == [GroupSubscribedToTopicError.code]
+    harness.advance(1000)
+    assert delete(harness, ("orders", 0)) == [0]
+
+
 def test_offsets_of_a_group_that_was_restored_are_checked_too(harness):
     subscriber(harness, "orders").commit(5)
     harness.restart()
