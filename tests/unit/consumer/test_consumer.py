@@ -6,53 +6,13 @@ import pytest
 
 from pyclient import KafkaConsumer, TopicPartition
 from pyclient.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailable, WakeupError
-from pyclient.net.scripted import ScriptedNetwork
 from pyclient.protocol.messages.fetch import FetchRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
-from tests.support.scripted_group import ScriptedGroup
 
 P0 = TopicPartition("orders", 0)
-
-
-@pytest.fixture
-def network():
-    network = ScriptedNetwork()
-    network.add_broker(1)
-    network.add_topic("orders")
-    return network
-
-
-@pytest.fixture
-def broker(network):
-    return network.brokers[1]
-
-
-@pytest.fixture
-def group(network, broker):
-    return ScriptedGroup(network, broker, [b"a", b"b", b"c"])
-
-
-@pytest.fixture
-def new_consumer(network, group):
-    made = []
-
-    def new_consumer(*topics, **options):
-        settings = {
-            "bootstrap_servers": "broker1",
-            "environment": network,
-            "auto_offset_reset": "earliest",
-            "group_id": "g",
-            **options,
-        }
-        made.append(KafkaConsumer(*topics, **settings))
-        return made[-1]
-
-    yield new_consumer
-    for consumer in made:
-        consumer.close(autocommit=False, timeout_ms=0)
 
 
 def values(polled):
