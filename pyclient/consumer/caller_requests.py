@@ -10,7 +10,7 @@ from functools import partial
 from pyclient.consumer.fetch.request_manager import FetchRequestManager
 from pyclient.consumer.group.membership import GroupMembership
 from pyclient.consumer.inbox import Inbox
-from pyclient.consumer.offsets.commit import CommitManager, Offsets
+from pyclient.consumer.offsets.commit import Commit, CommitManager, CommitRetries, Offsets
 from pyclient.consumer.offsets.committed import CommittedOffsetManager, CommittedOffsets
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
 from pyclient.consumer.pending import Pending, PendingOffsets
@@ -62,10 +62,12 @@ class CallerRequests:
         self,
         offsets: Offsets,
         timeout_ms: float,
-        is_retried: bool,
+        retries: CommitRetries,
         then: Callable[[KafkaError | None], object] | None = None,
     ) -> Pending[None]:
-        """Commit offsets to the group; `then` runs in a later poll.
+        """Commit offsets to the group, as the member that this consumer is now.
+
+        `then` runs in a later poll.
 
         Raises:
             IllegalStateError: there is no group.
@@ -79,9 +81,14 @@ class CallerRequests:
             if then is not None:
                 self._inbox.post(partial(then, error))
 
-        self._engine.submit(
-            partial(self._commits.commit, offsets, on_done, self._expiry(timeout_ms), is_retried)
-        )
+        committer = self._membership.committer()
+        if isinstance(committer, KafkaError):
+            on_done(committer if offsets else None)
+            return pending
+        now_ms = self._engine.clock.monotonic_ms()
+        commit = Commit(offsets, committer, on_done, now_ms, now_ms + timeout_ms, retries)
+        pending.on_abandon = commit.abandon
+        self._engine.submit(partial(self._commits.commit, commit))
         return pending
 
     def committed(

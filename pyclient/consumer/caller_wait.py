@@ -23,12 +23,15 @@ class CallerWait:
 
     Attributes:
         is_woken: `wakeup` was called, and no call has raised WakeupError for it yet.
+        limit: what no wait outlasts, whatever its own timeout: `close` sets it, for the calls
+            that listeners make inside.
     """
 
     def __init__(self, engine: Engine, inbox: Inbox) -> None:
         self._engine = engine
         self._inbox = inbox
         self.is_woken = False
+        self.limit: Deadline | None = None
 
     def wakeup(self) -> None:
         """End the current wait, or the next one, with WakeupError. Any thread."""
@@ -41,6 +44,10 @@ class CallerWait:
             self.is_woken = False
             raise WakeupError("wakeup() was called")
 
+    def limited(self, timeout_ms: float) -> float:
+        """The timeout, or what `limit` leaves of it."""
+        return timeout_ms if self.limit is None else min(timeout_ms, self.limit.remaining_ms())
+
     def until(
         self, condition: Callable[[], bool], deadline: Deadline, interruptible: bool = True
     ) -> bool:
@@ -49,7 +56,7 @@ class CallerWait:
             self._engine.check_usable("waiting")
             if interruptible:
                 self.raise_if_woken()
-            remaining_ms = deadline.remaining_ms()
+            remaining_ms = self.limited(deadline.remaining_ms())
             if remaining_ms <= 0:
                 return False
             self._inbox.wait(remaining_ms)
@@ -58,13 +65,19 @@ class CallerWait:
     def result(
         self, pending: Pending[Value], timeout_ms: float, call: str, interruptible: bool = True
     ) -> Value:
-        """Wait for a result.
+        """Wait for a result; if that ends otherwise, what was asked for is abandoned.
 
         Raises:
             KafkaTimeoutError: it did not come in time.
             KafkaError: the I/O thread reported an error instead.
         """
         deadline = Deadline(self._engine.clock, timeout_ms + _GRACE_MS)
-        if not self.until(lambda: pending.is_done, deadline, interruptible):
+        try:
+            is_done = self.until(lambda: pending.is_done, deadline, interruptible)
+        except BaseException:
+            pending.abandon()
+            raise
+        if not is_done:
+            pending.abandon()
             raise KafkaTimeoutError(f"{call} was not answered within {timeout_ms:.0f} ms")
         return pending.result()

@@ -29,7 +29,7 @@ from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.iteration import RecordIterator
 from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.offsets.auto_commit import AutoCommit
-from pyclient.consumer.offsets.commit import CommitManager
+from pyclient.consumer.offsets.commit import CommitManager, Offsets
 from pyclient.consumer.offsets.commit_calls import CommitCalls
 from pyclient.consumer.offsets.committed import CommittedOffsetManager
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
@@ -85,9 +85,7 @@ class ConsumerCore:
         self.inbox = Inbox(engine.waiter, engine.submit)
         self.poll_timer = PollTimer(config["max.poll.interval.ms"])
         self.iterator = RecordIterator(self.subscription)
-        self.rebalancer = Rebalancer(
-            self.subscription, self._commit_before_revocation, self._report_step
-        )
+        self.rebalancer = Rebalancer(self.subscription, lambda: self.auto_commit, self._report_step)
         self._buffer = FetchBuffer(config["fetch.buffer.bytes"], self.inbox.ring)
         self.collector = FetchCollector(
             self._buffer,
@@ -134,8 +132,10 @@ class ConsumerCore:
             config["enable.auto.commit"],
             config["auto.commit.interval.ms"],
             config["retry.backoff.ms"],
+            # Less than the others wait for this member, which would cost it the membership.
+            min(config["default.api.timeout.ms"], config["max.poll.interval.ms"] * 2 / 3),
             engine.clock,
-            self.subscription.positions,
+            self._positions,
             self.commits,
         )
 
@@ -187,6 +187,7 @@ class ConsumerCore:
             config["heartbeat.interval.ms"],
             config["max.poll.interval.ms"],
             config["request.timeout.ms"],
+            None,
         )
         self.membership = membership = ClassicMembership(
             options,
@@ -205,8 +206,7 @@ class ConsumerCore:
             coordinator,
             engine.metadata,
             self._backoff(),
-            membership.committer,
-            membership.on_commit_error,
+            membership,
         )
         committed = CommittedOffsetManager(
             group_id, coordinator, self.subscription, self._backoff(), self.inbox
@@ -242,9 +242,10 @@ class ConsumerCore:
 
     # --- the caller's thread -----------------------------------------------------------------
 
-    def _commit_before_revocation(self) -> None:
+    def _positions(self) -> Offsets:
+        """What an automatic commit is made of."""
         self.iterator.settle()
-        self.auto_commit.commit_and_wait()
+        return self.subscription.positions()
 
     def _report_step(self, step: RebalanceStep) -> None:
         self.engine.submit(partial(self.membership.on_step_done, step))

@@ -13,6 +13,8 @@ from pyclient.errors import KafkaError
 from pyclient.net.waiting import Waiter
 
 Action: TypeAlias = Callable[[], object]
+Step: TypeAlias = Callable[[], bool]
+"""Work in several parts: does what it can now, and returns True once it is over."""
 
 
 class _PostedError(NamedTuple):
@@ -36,6 +38,7 @@ class Inbox:
         """`submit` runs an action on the I/O thread."""
         self._new_waiter = new_waiter
         self._submit = submit
+        self._steps: deque[Step] = deque()
         self._actions: deque[Action] = deque()
         self._errors: deque[_PostedError] = deque()
         self._waiter = new_waiter()
@@ -45,6 +48,14 @@ class Inbox:
     def post(self, action: Action) -> None:
         """Have the caller's thread run `action` in its next poll."""
         self._actions.append(action)
+        self.ring()
+
+    def post_step(self, step: Step) -> None:
+        """Have the caller's thread run `step` in its polls until it is over.
+
+        One that is interrupted by an exception, Ctrl-C say, is called again.
+        """
+        self._steps.append(step)
         self.ring()
 
     def post_error(
@@ -76,15 +87,18 @@ class Inbox:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was posted."""
-        return not (self._actions or self._errors)
+        return not (self._steps or self._actions or self._errors)
 
     def run(self) -> None:
         """Run what was posted, in order; one that raises leaves the rest for the next time."""
+        # Removed only when it is over: an interrupt must not lose a part of a rebalance.
+        while self._steps and self._steps[0]():
+            self._steps.popleft()
         self.run_actions()
         self.raise_error()
 
     def run_actions(self) -> None:
-        """Run what was posted, but for the errors."""
+        """Run the actions that were posted."""
         while self._actions:
             self._actions.popleft()()
 

@@ -12,7 +12,7 @@ from pyclient.clock import Clock
 from pyclient.metrics import WindowedTotals
 
 if TYPE_CHECKING:
-    from pyclient.consumer.group.classic import ClassicMembership
+    from pyclient.consumer.group.membership import GroupMembership
     from pyclient.consumer.offsets.commit import CommitManager
     from pyclient.consumer.subscription_state import SubscriptionState
 
@@ -30,10 +30,10 @@ class ConsumerMetrics:
         self._polled_at_ms = now_ms
         self._program = WindowedTotals(("records", "bytes", "polls", "poll_gap_ms"), now_ms)
         self._network = WindowedTotals(("fetches", "answers", "fetch_ms", "bytes"), now_ms)
-        self._membership: ClassicMembership | None = None
+        self._membership: GroupMembership | None = None
         self._commits: CommitManager | None = None
 
-    def watch_group(self, membership: ClassicMembership, commits: CommitManager) -> None:
+    def watch_group(self, membership: GroupMembership, commits: CommitManager) -> None:
         """Report the coordinator's figures of these, too. Before the engine starts."""
         self._membership = membership
         self._commits = commits
@@ -108,15 +108,16 @@ class ConsumerMetrics:
     def _group_figures(self, now_ms: float) -> dict[str, float]:
         if self._membership is None or self._commits is None:
             return {}
-        heartbeat = self._membership.heartbeat
-        received_at_ms = heartbeat.received_at_ms
+        figures = self._membership.figures()
+        received_at_ms = figures.last_heartbeat_at_ms
         return {
             "commit-total": self._commits.commit_total,
-            "heartbeat-total": heartbeat.sent_total,
+            "heartbeat-total": figures.heartbeat_total,
             "last-heartbeat-seconds-ago": (
                 -1.0 if received_at_ms is None else (now_ms - received_at_ms) / 1000
             ),
-            "rebalance-total": self._membership.rebalance_total,
+            "rebalance-total": figures.rebalance_total,
+            "failed-rebalance-total": figures.failed_rebalance_total,
         }
 
 

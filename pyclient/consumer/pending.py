@@ -18,6 +18,7 @@ class Pending(Generic[Value]):
 
     Attributes:
         is_done: whether it is over.
+        on_abandon: called by `abandon`.
         value: the result, None while there is none.
         exception: why there is none.
     """
@@ -25,6 +26,7 @@ class Pending(Generic[Value]):
     def __init__(self, on_done: Callable[[], None]) -> None:
         """`on_done` wakes the caller's thread."""
         self._on_done = on_done
+        self.on_abandon: Callable[[], None] | None = None
         self.value: Value | None = None
         self.exception: KafkaError | None = None
         self.is_done = False
@@ -37,6 +39,11 @@ class Pending(Generic[Value]):
             self.value = outcome
         self.is_done = True
         self._on_done()
+
+    def abandon(self) -> None:
+        """The caller stops waiting: what has not been sent is not sent any more."""
+        if self.on_abandon is not None:
+            self.on_abandon()
 
     def succeeded(self) -> bool:
         """Whether it is done, without an error."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyclient.consumer.core import END_MS, ConsumerCore
-from pyclient.errors import IllegalStateError
+from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.records.columns import ColumnsBuilder
 from pyclient.timers import Deadline
 
@@ -157,8 +157,10 @@ class PollLoop:
         """Give up all partitions, and leave the group."""
         core = self.core
         if core.subscription.has_auto_assigned_partitions():
+            self.iterator.settle()
+            core.auto_commit.commit_and_wait()
             try:
-                core.rebalancer.revoke_all()
+                core.rebalancer.give_up_all(self._has_lost_membership())
             finally:
                 core.requests.leave("the consumer unsubscribed", self._api_timeout_ms)
         else:
@@ -186,16 +188,21 @@ class PollLoop:
 
     def _leave(self, deadline: Deadline) -> None:
         core = self.core
+        core.wait.limit = deadline
         is_member = core.subscription.has_auto_assigned_partitions()
         self.iterator.settle()
         core.auto_commit.commit_and_wait(deadline.remaining_ms())
         core.auto_commit.is_enabled = False
         try:
             if is_member:
-                core.rebalancer.revoke_all()
+                core.rebalancer.give_up_all(self._has_lost_membership())
         finally:
             core.wait.until(core.commits.are_done, deadline, interruptible=False)
             core.requests.leave("the consumer is closing", max(deadline.remaining_ms(), END_MS))
             core.wait.until(core.membership.has_left, deadline, interruptible=False)
             # Callbacks of commits; rebalance steps that are left are cancelled.
             core.inbox.run_actions()
+
+    def _has_lost_membership(self) -> bool:
+        """Whether others may own the partitions already, so that no commit is possible."""
+        return isinstance(self.core.membership.committer(), KafkaError)

@@ -122,6 +122,13 @@ class SubscriptionState:
         """The rebalance listener of the subscription, if any."""
         return self._listener
 
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether the group may assign partitions of this topic."""
+        with self._lock:
+            if self._type is SubscriptionType.PATTERN:
+                return self._pattern is not None and bool(self._pattern.match(topic))
+            return self._type is SubscriptionType.TOPICS and topic in self._topics
+
     def has_any(self) -> bool:
         """Whether there is anything to read."""
         return self._type is not SubscriptionType.NONE
@@ -162,12 +169,13 @@ class SubscriptionState:
         }
         self._version += 1
 
-    def hold(self) -> None:
-        """Stop fetching and returning records, until the assignment is replaced."""
+    def hold(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Stop fetching and returning records of these, or of all, until they are replaced."""
         with self._lock:
             self._version += 1
-            for state in self._partitions.values():
-                state.held = True
+            for partition in self._partitions if partitions is None else partitions:
+                if partition in self._partitions:
+                    self._partitions[partition].held = True
 
     def start(self) -> bool:
         """The program polls: begin with partitions that it assigned itself. False if none."""

@@ -11,6 +11,7 @@
 - `member_state`: the states of a member, and the transitions between them
 - `membership`: the interface of all protocols
 - `poll_interval`: `max.poll.interval.ms`
+- `program_work`: the parts of a rebalance that run the program's assignors
 - `solo`: subscribed topics without a group
 - `topic_partitions`: partitions grouped by topic, as bytes
 """

@@ -1,8 +1,12 @@
 """Membership by Kafka's classic protocol: join, sync, heartbeat, leave.
 
 The I/O thread only. All that changes the state is here; `member_state.py` has the table of the
-changes that are allowed. Rebalances are eager: a member gives up all its partitions before it
-joins again.
+changes that are allowed. The assignors decide how it rebalances. Eager: it gives up all its
+partitions before it joins again. Cooperative (KIP-429): it keeps them, tells the leader so, gives
+up what the new assignment leaves out, and joins once more, so that others get it.
+
+The program's code, its listener and assignors, never runs here: `RebalanceStep`s have the
+caller's thread run it inside a poll, while heartbeats go on.
 """
 
 import logging
@@ -12,22 +16,50 @@ from functools import partial
 
 from pyclient import types
 from pyclient.consumer.cluster import Cluster
-from pyclient.consumer.group.assignors import AbstractPartitionAssignor
+from pyclient.consumer.group.assignors import (
+    AbstractPartitionAssignor,
+    RebalanceProtocol,
+    rebalance_protocol,
+)
 from pyclient.consumer.group.consumer_protocol import decode_assignment
 from pyclient.consumer.group.coordinator import CoordinatorFinder
 from pyclient.consumer.group.heartbeat import Heartbeat
 from pyclient.consumer.group.leader import GroupLeader
 from pyclient.consumer.group.member import Generation, GroupOptions, Member
-from pyclient.consumer.group.member_state import IN_SESSION, TRANSITIONS, MemberState
-from pyclient.consumer.group.membership import RebalanceStep, StepKind
+from pyclient.consumer.group.member_state import (
+    BETWEEN_GENERATIONS,
+    IN_SESSION,
+    PROGRAM_IS_DUE,
+    TRANSITIONS,
+    WAITS_FOR,
+    MemberState,
+)
+from pyclient.consumer.group.membership import (
+    MembershipFigures,
+    MembershipStatus,
+    RebalanceStep,
+    StepKind,
+)
 from pyclient.consumer.group.poll_interval import PollTimer
+from pyclient.consumer.group.program_work import (
+    LedRebalance,
+    PreparedJoin,
+    assign,
+    assignor_failed,
+    lead,
+    prepare_join,
+)
 from pyclient.consumer.inbox import Inbox
-from pyclient.consumer.offsets.commit import Committer
+from pyclient.consumer.offsets.commit import (
+    Committer,
+    commit_failed,
+    in_rebalance,
+    not_a_member,
+)
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
-    CommitFailedError,
     FencedInstanceIdError,
     IllegalGenerationError,
     KafkaError,
@@ -68,11 +100,12 @@ class ClassicMembership:
         poll_timer: PollTimer,
         backoff: ExponentialBackoff,
         inbox: Inbox,
-        run_step: Callable[[RebalanceStep], None],
+        run_step: Callable[[RebalanceStep], bool],
     ) -> None:
         """`run_step` does a step, on the caller's thread, and reports it to `on_step_done`."""
         self._options = options
         self._assignors = {assignor.name: assignor for assignor in assignors}
+        self._protocol = rebalance_protocol(assignors)
         self._subscription = subscription
         self._cluster = cluster
         self._interest = interest
@@ -83,8 +116,11 @@ class ClassicMembership:
         self._run_step = run_step
         self._member = Member(options)
         self._state = MemberState.LEFT
+        self._since_ms = 0.0  # in this state
+        self._now_ms = 0.0  # of the last turn
         self._leader: GroupLeader | None = None
         self._leader_waits_for: int | None = None  # a snapshot after this version, to assign by
+        self._prepared: PreparedJoin | None = None
         self._step: RebalanceStep | None = None
         self._attempt = 0  # tells the answers to this join from those to earlier ones
         self._joined_topics: frozenset[str] = frozenset()
@@ -94,8 +130,11 @@ class ClassicMembership:
         self._is_blocked = False  # until the program has seen an error
         self._is_leaving = False
         self._outbox: list[UnsentRequest] = []
-        self.heartbeat = Heartbeat(options.heartbeat_interval_ms, options.session_timeout_ms)
-        self.rebalance_total = 0
+        self._heartbeat = Heartbeat(options.heartbeat_interval_ms, options.session_timeout_ms)
+        self._rebalance_total = 0
+        self._failed_total = 0
+        # One attribute, for other threads: a store is atomic.
+        self._standing: Committer | Callable[[], KafkaError] = not_a_member
 
     # --- what others ask and say -------------------------------------------------------------
 
@@ -114,23 +153,61 @@ class ClassicMembership:
             types.MemberState.STABLE if is_stable else types.MemberState.REBALANCING
         )
 
-    def committer(self) -> Committer | KafkaError:
-        """The member that commits, or the error that prevents commits."""
-        if not self._subscription.has_auto_assigned_partitions():
-            return Committer()
-        if self._state in (MemberState.JOINING, MemberState.SYNCING):
-            return RebalanceInProgressError(
-                "the group is rebalancing: keep polling until it is done, then commit again"
-            )
-        return self._member.committer() or CommitFailedError(
-            "the consumer is not a member of the group now: keep polling until it has joined"
+    def figures(self) -> MembershipFigures:
+        """What it has counted. Any thread."""
+        return MembershipFigures(
+            self._heartbeat.sent_total,
+            self._heartbeat.received_at_ms,
+            self._rebalance_total,
+            self._failed_total,
         )
 
-    def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
-        """The coordinator refused a commit, perhaps because of this member's state."""
-        about_member = isinstance(error, _ABOUT_MEMBER)
-        if about_member and self._state in IN_SESSION and committer == self._member.committer():
+    def status(self) -> MembershipStatus:
+        """What it is doing. Any thread."""
+        state = self._state
+        return MembershipStatus(
+            state.value,
+            self._since_ms,
+            is_settled=state in (MemberState.STABLE, MemberState.LEFT),
+            waits_for=self._waits_for(state),
+            awaits_program=state in PROGRAM_IS_DUE,
+            coordinator=self._coordinator.address,
+            coordinator_since_ms=self._coordinator.since_ms,
+            last_heartbeat_at_ms=self._heartbeat.received_at_ms,
+        )
+
+    def _waits_for(self, state: MemberState) -> str | None:
+        if state is MemberState.UNJOINED:
+            if not self._poll_timer.is_running:
+                return "the first poll"
+            if self._is_blocked:
+                return "the next poll, which raises the error that stopped the membership"
+            if not self._interest.is_resolved():
+                return "a list of all topics, to match the pattern with"
+            if self._coordinator.address is None:
+                return f"the coordinator ({self._coordinator.describe()})"
+            return f"the next attempt to join ({self._reason})"
+        if state is MemberState.LEADING and self._leader_waits_for is not None:
+            return "metadata of the topics that the group's members read"
+        return WAITS_FOR.get(state)
+
+    def committer(self) -> Committer | KafkaError:
+        """The member that commits, or the error that prevents commits. Any thread."""
+        if not self._subscription.has_auto_assigned_partitions():
+            return Committer()
+        standing = self._standing
+        return standing if isinstance(standing, Committer) else standing()
+
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> KafkaError | Committer:
+        """The coordinator refused a commit: what to report."""
+        is_current = committer == self._member.committer()
+        if isinstance(error, _ABOUT_MEMBER) and is_current and self._is_in_session():
             self._on_member_error(error)
+        if not isinstance(error, UnknownMemberIdError | IllegalGenerationError):
+            return error
+        if not is_current and self._state in BETWEEN_GENERATIONS:
+            return in_rebalance()
+        return commit_failed(error)
 
     def on_subscription(self) -> None:
         """The subscription changed."""
@@ -148,11 +225,23 @@ class ClassicMembership:
         if step is not self._step:
             return
         self._step = None
+        if step.error is not None:
+            self._fail(assignor_failed(step.error))
         if self._state is MemberState.ASSIGNING:
             self._move(MemberState.STABLE)
+            if step.has_revoked:
+                self._rejoin("partitions were revoked, and can be assigned now")
             self._rejoin_if_outdated()
+        elif self._state is MemberState.LEADING:
+            self._on_led(step)
         else:
+            if self._state is MemberState.PREPARING and step.error is None:
+                self._prepared = step.result
             self._move(MemberState.UNJOINED)
+
+    def enforce_rebalance(self, reason: str) -> None:
+        """Rejoin, though nothing has changed; a rebalance that is under way will do."""
+        self._rejoin(reason)
 
     def leave(self, reason: str) -> None:
         """Leave the group, and tell the coordinator.
@@ -162,14 +251,14 @@ class ClassicMembership:
         """
         connection = self._coordinator.connection
         if self._member.member_id and not self._member.is_static and connection is not None:
-            if self._state in (MemberState.JOINING, MemberState.SYNCING):
+            if self._state in BETWEEN_GENERATIONS:
                 connection = self._coordinator.other_connection
             log.info("group %s: leaving: %s", self._options.group_id, reason)
             self._is_leaving = True
             request = self._member.leave_request(reason)
             self._outbox.append(UnsentRequest(request, connection, self._on_left))
         self._abandon(keep_member_id=False)
-        self._state = MemberState.LEFT
+        self._enter(MemberState.LEFT)
 
     def has_left(self) -> bool:
         """Whether leaving is done: the coordinator knows, or cannot be reached."""
@@ -182,21 +271,29 @@ class ClassicMembership:
 
     def poll(self, now_ms: float) -> PollResult:
         """The requests to send now."""
+        self._now_ms = now_ms
         if self._state is MemberState.UNJOINED:
             self._join_if_possible(now_ms)
+        elif self._state is MemberState.JOINING:
+            self._join_again_if_lost(now_ms)
         elif self._leader_waits_for is not None:
-            self._assign_if_possible()
-        if self._state in IN_SESSION:
+            self._lead_if_possible()
+        if self._is_in_session():
             self._keep_alive(now_ms)
         requests, self._outbox = self._outbox, []
         return PollResult(requests, self._next_ms(now_ms))
 
+    def _is_in_session(self) -> bool:
+        return self._state in IN_SESSION and self._member.generation is not None
+
     def _next_ms(self, now_ms: float) -> float:
-        if self._state in IN_SESSION:
-            heartbeat_ms = self.heartbeat.next_ms(self._coordinator.connection is not None)
+        if self._is_in_session():
+            heartbeat_ms = self._heartbeat.next_ms(self._coordinator.connection is not None)
             return min(heartbeat_ms, self._poll_timer.deadline_ms())
         if self._state is MemberState.UNJOINED and self._retry_at_ms > now_ms:
             return self._retry_at_ms
+        if self._state is MemberState.JOINING:
+            return self._since_ms + self._options.join_patience_ms
         return math.inf
 
     def _keep_alive(self, now_ms: float) -> None:
@@ -213,11 +310,11 @@ class ClassicMembership:
             self._ask(MemberState.FENCED, StepKind.LOSE)  # done by the next poll: back in then
             return
         connection = self._coordinator.want()
-        if self.heartbeat.session_is_over(now_ms):
-            self.heartbeat.start(now_ms)
+        if self._heartbeat.session_is_over(now_ms):
+            self._heartbeat.start(now_ms)
             self._coordinator.forget("it answered no heartbeat for session.timeout.ms", now_ms)
-        elif connection is not None and self.heartbeat.is_due(now_ms):
-            self.heartbeat.sent(now_ms)
+        elif connection is not None and self._heartbeat.is_due(now_ms):
+            self._heartbeat.sent(now_ms)
             request = self._member.heartbeat_request()
             on_done = partial(self._on_heartbeat, self._attempt)
             self._outbox.append(UnsentRequest(request, connection, on_done))
@@ -226,25 +323,51 @@ class ClassicMembership:
         waits = self._is_blocked or now_ms < self._retry_at_ms
         if waits or not self._poll_timer.is_running or not self._interest.is_resolved():
             return
-        if self._subscription.assigned():
-            if self._member.generation is not None:
-                self._ask(MemberState.REVOKING, StepKind.REVOKE)
-            else:
-                self._ask(MemberState.FENCED, StepKind.LOSE)
+        owned = self._subscription.assigned()
+        if owned and self._member.generation is None:
+            self._ask(MemberState.FENCED, StepKind.LOSE)
+            return
+        topics = self._subscription.topics
+        to_revoke = self._to_revoke(owned)
+        if to_revoke or self._prepared is None or self._prepared.topics != topics:
+            work = partial(prepare_join, self._assignors, topics)
+            self._ask(MemberState.PREPARING, StepKind.REVOKE, to_revoke, work)
             return
         connection = self._coordinator.want()
         if connection is None:
             return
         log.info("group %s: joining: %s", self._options.group_id, self._reason)
         self._attempt += 1
-        self._joined_topics = self._subscription.topics
-        request = self._member.join_request(
-            self._assignors.values(), self._joined_topics, self._reason
-        )
+        self._joined_topics = topics
+        user_data = self._prepared.user_data
+        request = self._member.join_request(topics, user_data, sorted(owned), self._reason)
         on_done = partial(self._on_join, self._attempt)
         timeout_ms = self._options.join_timeout_ms
         self._outbox.append(UnsentRequest(request, connection, on_done, timeout_ms))
         self._move(MemberState.JOINING)
+
+    def _to_revoke(self, owned: set[TopicPartition]) -> tuple[TopicPartition, ...]:
+        """What to give up before joining: everything, or what is not subscribed to any more."""
+        if self._protocol is RebalanceProtocol.EAGER:
+            return tuple(sorted(owned))
+        return tuple(
+            sorted(one for one in owned if not self._subscription.is_subscribed(one.topic))
+        )
+
+    def _join_again_if_lost(self, now_ms: float) -> None:
+        """Join once more, on a new connection, if no answer came for long.
+
+        The coordinator may rightly hold a join back for as long as a rebalance takes. But a
+        connection that broke without a word looks the same, and nothing else is sent on it. A
+        second join of the same member just replaces the first.
+        """
+        if now_ms >= self._since_ms + self._options.join_patience_ms:
+            self._attempt += 1
+            self._reason = "no answer came to the last attempt"
+            self._coordinator.reconnect("a join was not answered", now_ms)
+            self._retry_at_ms = now_ms
+            self._move(MemberState.UNJOINED)
+            self._join_if_possible(now_ms)
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -263,52 +386,52 @@ class ClassicMembership:
         self._member.generation = Generation(
             outcome.generation_id, outcome.member_id, outcome.protocol_name or ""
         )
-        self.heartbeat.start(now_ms)
-        self._move(MemberState.SYNCING)
-        try:
-            self._lead_or_follow(outcome)
-        except ProtocolError as error:
-            self._on_rebalance_error(error, now_ms)
-
-    def _lead_or_follow(self, response: JoinGroupResponse) -> None:
-        if response.leader != response.member_id:
+        self._heartbeat.start(now_ms)
+        if outcome.leader != outcome.member_id:
             self._leader = None
             self._interest.add_others(())
+            self._move(MemberState.SYNCING)
             self._sync([])
             return
-        assignor = self._assignors.get(response.protocol_name or "")
+        assignor = self._assignors.get(outcome.protocol_name or "")
         if assignor is None:
-            raise ProtocolError(f"the group chose {response.protocol_name!r} as its assignor")
-        self._leader = GroupLeader(assignor, response.members)
-        if response.skip_assignment:  # a static leader is back, and nothing has changed
-            self._leader.observe(self._cluster.snapshot)
-            self._sync([])
+            error = ProtocolError(f"the group chose {outcome.protocol_name!r} as its assignor")
+            self._on_rebalance_error(error, now_ms)
             return
-        self._interest.add_others(self._leader.topics)
-        self._leader_waits_for = self._cluster.snapshot.version
-        self._assign_if_possible()
+        work = partial(lead, assignor, outcome, self._protocol, self._cluster.snapshot)
+        self._leader = None
+        self._ask(MemberState.LEADING, StepKind.WORK, work=work)
 
-    def _assign_if_possible(self) -> None:
+    def _on_led(self, step: RebalanceStep) -> None:
+        """The caller's thread has read the subscriptions, and assigned if it could."""
+        if step.error is not None:
+            self._failed_total += 1
+            self._move(MemberState.UNJOINED)
+            return
+        assert isinstance(step.result, LedRebalance)
+        leader, version, assignments = step.result
+        self._leader = leader
+        self._interest.add_others(leader.topics)
+        if assignments is not None:
+            self._move(MemberState.SYNCING)
+            self._sync(assignments)
+            return
+        self._leader_waits_for = version
+        self._lead_if_possible()
+
+    def _lead_if_possible(self) -> None:
         """Assign, once there is metadata about all topics, or news that there is none."""
         snapshot, leader = self._cluster.snapshot, self._leader
         assert leader is not None
-        if not leader.knows_all(snapshot) and snapshot.version == self._leader_waits_for:
-            return
-        self._leader_waits_for = None
-        try:
-            assignments = leader.assign(snapshot)
-        except Exception as error:
-            log.exception("group %s: the assignor failed", self._options.group_id)
-            failure = KafkaError(f"the assignor failed: {error!r}")
-            failure.__cause__ = error
-            self._fail(failure)
-            self._move(MemberState.UNJOINED)
-        else:
-            self._sync(assignments)
+        if leader.knows_all(snapshot) or snapshot.version != self._leader_waits_for:
+            self._leader_waits_for = None
+            work = partial(assign, leader, snapshot)
+            self._step = RebalanceStep(StepKind.WORK, work=work)
+            self._inbox.post_step(partial(self._run_step, self._step))
 
     def _sync(self, assignments: list[SyncGroupRequestAssignment]) -> None:
         connection = self._coordinator.want()
-        if connection is None:  # lost while the leader waited for metadata
+        if connection is None:  # lost while the leader assigned
             self._move(MemberState.UNJOINED)
             return
         request = self._member.sync_request(assignments)
@@ -329,27 +452,34 @@ class ClassicMembership:
             self._on_rebalance_error(error, now_ms)
             return
         partitions = tuple(assignment.topic_partitions())
+        if not all(self._subscription.is_subscribed(topic) for topic in assignment.partitions):
+            self._reason = "the subscribed topics have changed"
+            self._prepared = None
+            self._move(MemberState.UNJOINED)
+            return
         generation = self._member.generation
         assert generation is not None
         assignor = self._assignors.get(generation.protocol_name)
+        work = None
         if assignor is not None:
-            assignor.on_assignment(assignment, generation.generation_id)
+            work = partial(assignor.on_assignment, assignment, generation.generation_id)
         self._failures = 0
-        self.rebalance_total += 1
+        self._rebalance_total += 1
+        self._prepared = None  # what the assignors tell the leader may change with it
         names = ", ".join(f"{topic}-{number}" for topic, number in partitions)
         log.info("group %s: assigned partitions: %s", self._options.group_id, names or "none")
-        self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions)
+        self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions, work)
 
     def _on_heartbeat(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if isinstance(outcome, KafkaError):
-            self.heartbeat.failed(now_ms, self._backoff.backoff_ms(0))
+            self._heartbeat.failed(now_ms, self._backoff.backoff_ms(0))
             self._coordinator.on_error(outcome, now_ms)
             return
-        self.heartbeat.received(now_ms)
+        self._heartbeat.received(now_ms)
         error = _failure_of(outcome, "sending a heartbeat")
         if error is not None:
             self._coordinator.on_error(error, now_ms)
-            if attempt == self._attempt and self._state in IN_SESSION:
+            if attempt == self._attempt and self._is_in_session():
                 self._on_member_error(error)
 
     def _on_left(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
@@ -364,6 +494,7 @@ class ClassicMembership:
     def _on_rebalance_error(self, error: KafkaError, now_ms: float) -> None:
         """Joining or syncing failed: join again, at once if the group itself asks for it."""
         self._coordinator.on_error(error, now_ms)
+        self._failed_total += 1
         self._leader_waits_for = None
         self._reason = f"the last attempt failed: {error}"
         if isinstance(error, RebalanceInProgressError):
@@ -426,7 +557,7 @@ class ClassicMembership:
     def _abandon(self, keep_member_id: bool) -> None:
         """Drop the generation and its pending requests and steps."""
         if self._step is not None:
-            self._step.is_cancelled = True
+            self._step.cancel()
             self._step = None
         self._attempt += 1
         self._leader = None
@@ -434,16 +565,28 @@ class ClassicMembership:
         self._member.forget(keep_member_id)
 
     def _ask(
-        self, state: MemberState, kind: StepKind, partitions: tuple[TopicPartition, ...] = ()
+        self,
+        state: MemberState,
+        kind: StepKind,
+        partitions: tuple[TopicPartition, ...] = (),
+        work: Callable[[], object] | None = None,
     ) -> None:
         """Post a step to the caller's thread; `on_step_done` continues."""
         self._move(state)
-        self._step = RebalanceStep(kind, partitions)
-        self._inbox.post(partial(self._run_step, self._step))
+        self._step = RebalanceStep(kind, partitions, work)
+        self._inbox.post_step(partial(self._run_step, self._step))
 
     def _move(self, state: MemberState) -> None:
         assert state in TRANSITIONS[self._state], f"{self._state} to {state}"
+        self._enter(state)
+
+    def _enter(self, state: MemberState) -> None:
         self._state = state
+        self._since_ms = self._now_ms
+        if state in BETWEEN_GENERATIONS:
+            self._standing = in_rebalance
+        else:
+            self._standing = self._member.committer() or not_a_member
 
 
 def _failure_of(outcome: Outcome, doing: str) -> KafkaError | None:

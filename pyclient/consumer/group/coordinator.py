@@ -36,6 +36,9 @@ class NodeDirectory(Protocol):
     def add_node(self, broker: BrokerMetadata) -> None:
         """Know a node that metadata does not have under this id."""
 
+    def disconnect(self, node: int, now_ms: float) -> None:
+        """Close the connection; its requests fail."""
+
 
 class CoordinatorFinder:
     """Finds the group's coordinator, again whenever it is lost."""
@@ -52,6 +55,9 @@ class CoordinatorFinder:
         self._backoff = backoff
         self._inbox = inbox
         self._connection: int | None = None
+        self._address = ""
+        self._trouble = "no broker was asked for it yet"
+        self._since_ms = 0.0
         self._in_flight = False
         self._wanted = False
         self._failures = 0
@@ -75,6 +81,22 @@ class CoordinatorFinder:
         """
         return None if self._connection is None else coordinator_connection(self._connection)
 
+    @property
+    def since_ms(self) -> float:
+        """Since when it is known, or unknown."""
+        return self._since_ms
+
+    @property
+    def address(self) -> str | None:
+        """The coordinator as in "node 1 (host:9092)"; None while it is unknown. Any thread."""
+        return None if self._connection is None else self._address
+
+    def describe(self) -> str:
+        """The coordinator, or why it is unknown, for errors and logs. Any thread."""
+        if self._connection is not None:
+            return f"the coordinator, {self._address},"
+        return f"the coordinator of group {self._group_id!r} is unknown: {self._trouble}"
+
     def want(self) -> int | None:
         """Request a lookup if necessary; returns the connection if the coordinator is known."""
         self._wanted = True
@@ -87,6 +109,8 @@ class CoordinatorFinder:
         if now_ms < self._retry_at_ms:
             return PollResult((), self._retry_at_ms)
         self._in_flight = True
+        if not self._failures:
+            self._trouble = "no broker has answered who it is"
         # A single key, and not a list of them: all versions of brokers can answer that.
         request = FindCoordinatorRequest(key=self._group_id, key_type=_GROUP)
         return PollResult([UnsentRequest(request, None, self._on_done)])
@@ -105,7 +129,15 @@ class CoordinatorFinder:
         if self._connection is not None:
             log.info("group %s: lost the coordinator: %s", self._group_id, reason)
             self._connection = None
+            self._trouble = f"{self._address} was given up: {reason}"
+            self._since_ms = now_ms
             self._retry_at_ms = now_ms + self._backoff.backoff_ms(0)
+
+    def reconnect(self, reason: str, now_ms: float) -> None:
+        """Close the connection, which may be dead without a sign; keep the coordinator."""
+        if self._connection is not None:
+            log.info("group %s: reconnecting to %s: %s", self._group_id, self._address, reason)
+            self._nodes.disconnect(self._connection, now_ms)
 
     def _on_done(self, outcome: Outcome, now_ms: float) -> None:
         self._in_flight = False
@@ -118,19 +150,16 @@ class CoordinatorFinder:
             return
         assert isinstance(outcome, FindCoordinatorResponse)
         self._failures = 0
+        self._address = f"node {outcome.node_id} ({outcome.host}:{outcome.port})"
+        self._since_ms = now_ms
         self._connection = coordinator_connection(outcome.node_id)
         self._nodes.add_node(BrokerMetadata(self._connection, outcome.host, outcome.port))
-        log.info(
-            "group %s: node %d (%s:%d) is the coordinator",
-            self._group_id,
-            outcome.node_id,
-            outcome.host,
-            outcome.port,
-        )
+        log.info("group %s: %s is the coordinator", self._group_id, self._address)
 
     def _on_failure(self, error: KafkaError, now_ms: float) -> None:
         self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
         self._failures += 1
+        self._trouble = f"finding it failed: {error}"
         if error.retriable:
             log.debug("group %s: finding the coordinator failed: %s", self._group_id, error)
         else:

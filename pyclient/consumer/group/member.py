@@ -3,17 +3,17 @@
 Knows no states: `classic.py` decides when to send what. The I/O thread only, but for `metadata`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pyclient.consumer.group.assignors import AbstractPartitionAssignor, MemberSubscription
+from pyclient.consumer.group.assignors import MemberSubscription
 from pyclient.consumer.group.consumer_protocol import PROTOCOL_TYPE, encode_subscription
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from pyclient.types import ConsumerGroupMetadata
+from pyclient.types import ConsumerGroupMetadata, TopicPartition
 
 _NO_GENERATION = -1
 _REASON_LENGTH_MAX = 255
@@ -29,11 +29,17 @@ class GroupOptions(NamedTuple):
     heartbeat_interval_ms: int = 3_000
     rebalance_timeout_ms: int = 300_000
     request_timeout_ms: int = 30_000
+    rack_id: str | None = None
 
     @property
     def join_timeout_ms(self) -> int:
         """How long a join may take: the coordinator waits for the others before it answers."""
         return max(self.request_timeout_ms, self.rebalance_timeout_ms + _JOIN_MARGIN_MS)
+
+    @property
+    def join_patience_ms(self) -> int:
+        """How long to wait for the answer to a join before the connection is suspected."""
+        return max(self.request_timeout_ms, self.session_timeout_ms)
 
 
 class Generation(NamedTuple):
@@ -85,20 +91,32 @@ class Member:
 
     def join_request(
         self,
-        assignors: Iterable[AbstractPartitionAssignor],
-        topics: Iterable[str],
+        topics: frozenset[str],
+        user_data: Mapping[str, bytes | None],
+        owned: Iterable[TopicPartition],
         reason: str,
     ) -> JoinGroupRequest:
-        """Join, offering the assignors in order of preference."""
-        generation_id = self.generation.generation_id if self.generation else _NO_GENERATION
-        subscribed = frozenset(topics)
+        """Join, offering the assignors of `user_data` in this order of preference.
 
-        def subscription_for(assignor: AbstractPartitionAssignor) -> bytes:
+        Args:
+            topics: what this member reads.
+            user_data: what each assignor tells the leader's.
+            owned: the partitions that it keeps meanwhile, under the cooperative protocol.
+            reason: why it joins, for the coordinator's log.
+        """
+        generation_id = self.generation.generation_id if self.generation else _NO_GENERATION
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in owned:
+            by_topic.setdefault(topic, []).append(number)
+
+        def subscription_with(data: bytes | None) -> bytes:
             return encode_subscription(
                 MemberSubscription(
-                    topics=tuple(subscribed),
+                    topics=tuple(topics),
+                    rack_id=self.options.rack_id,
+                    owned_partitions=by_topic,
                     generation_id=generation_id,
-                    user_data=assignor.subscription_user_data(subscribed),
+                    user_data=data,
                 )
             )
 
@@ -110,8 +128,8 @@ class Member:
             group_instance_id=self.options.group_instance_id,
             protocol_type=PROTOCOL_TYPE,
             protocols=[
-                JoinGroupRequestProtocol(name=assignor.name, metadata=subscription_for(assignor))
-                for assignor in assignors
+                JoinGroupRequestProtocol(name=name, metadata=subscription_with(data))
+                for name, data in user_data.items()
             ],
             reason=reason[:_REASON_LENGTH_MAX],
         )

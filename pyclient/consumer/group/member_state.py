@@ -8,8 +8,9 @@ class MemberState(Enum):
     """Where a member is between two generations."""
 
     UNJOINED = "unjoined"  # about to join
-    REVOKING = "revoking"  # the caller's thread gives the partitions up
+    PREPARING = "preparing"  # the caller's thread gives partitions up, and asks the assignors
     JOINING = "joining"
+    LEADING = "leading"  # the caller's thread runs the assignor, for all members
     SYNCING = "syncing"
     ASSIGNING = "assigning"  # the caller's thread takes the partitions
     STABLE = "stable"
@@ -19,9 +20,10 @@ class MemberState(Enum):
 
 # Besides these, every state may end in LEFT: a program may close or unsubscribe any time.
 TRANSITIONS: Final = {
-    MemberState.UNJOINED: {MemberState.REVOKING, MemberState.JOINING, MemberState.FENCED},
-    MemberState.REVOKING: {MemberState.UNJOINED},
-    MemberState.JOINING: {MemberState.SYNCING, MemberState.UNJOINED},
+    MemberState.UNJOINED: {MemberState.PREPARING, MemberState.JOINING, MemberState.FENCED},
+    MemberState.PREPARING: {MemberState.UNJOINED},
+    MemberState.JOINING: {MemberState.LEADING, MemberState.SYNCING, MemberState.UNJOINED},
+    MemberState.LEADING: {MemberState.SYNCING, MemberState.UNJOINED},
     MemberState.SYNCING: {MemberState.ASSIGNING, MemberState.UNJOINED},
     MemberState.ASSIGNING: {MemberState.STABLE, MemberState.UNJOINED},
     MemberState.STABLE: {MemberState.UNJOINED},
@@ -29,7 +31,32 @@ TRANSITIONS: Final = {
     MemberState.LEFT: {MemberState.UNJOINED},
 }
 
-# Where the coordinator expects heartbeats.
+# Where the coordinator expects heartbeats, of a member that has a generation.
 IN_SESSION: Final = frozenset(
-    {MemberState.REVOKING, MemberState.SYNCING, MemberState.ASSIGNING, MemberState.STABLE}
+    {
+        MemberState.PREPARING,
+        MemberState.LEADING,
+        MemberState.SYNCING,
+        MemberState.ASSIGNING,
+        MemberState.STABLE,
+    }
 )
+
+# Where no commit is possible: the old generation is over, and the new one has no assignment yet.
+BETWEEN_GENERATIONS: Final = frozenset(
+    {MemberState.JOINING, MemberState.LEADING, MemberState.SYNCING}
+)
+
+# Where only the caller's thread can continue, inside a poll.
+PROGRAM_IS_DUE: Final = frozenset(
+    {MemberState.PREPARING, MemberState.LEADING, MemberState.ASSIGNING, MemberState.FENCED}
+)
+
+WAITS_FOR: Final = {
+    MemberState.PREPARING: "the program's poll, which gives partitions up",
+    MemberState.JOINING: "the coordinator's answer to JoinGroup",
+    MemberState.LEADING: "the program's poll, which runs the assignor",
+    MemberState.SYNCING: "the coordinator's answer to SyncGroup",
+    MemberState.ASSIGNING: "the program's poll, which takes the partitions",
+    MemberState.FENCED: "the program's poll, which drops the partitions",
+}

@@ -1,12 +1,15 @@
 """Membership in a group, as the rest of the consumer sees it: the interface of all protocols.
 
 A membership lives on the I/O thread. What only the caller's thread may do (commit what the
-program has read, run its listener) it asks for by a `RebalanceStep`, and goes on when the step
-is done.
+program has read, run its listener or its assignor) it asks for by a `RebalanceStep`, and goes on
+when the step is done.
 """
 
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.errors import KafkaError
@@ -18,33 +21,114 @@ from pyclient.types import ConsumerGroupMetadata, TopicPartition
 class StepKind(Enum):
     """What the caller's thread has to do with its partitions."""
 
-    REVOKE = "revoke"  # commit, tell the listener, give all partitions up
-    ASSIGN = "assign"  # take partitions, tell the listener
-    LOSE = "lose"  # tell the listener that all partitions are gone already
+    REVOKE = "revoke"
+    """Commit, tell the listener, give these partitions up."""
+    ASSIGN = "assign"
+    """Revoke what is not among these partitions, and take the rest of them."""
+    LOSE = "lose"
+    """Tell the listener that all partitions are gone already."""
+    WORK = "work"
+    """Nothing, besides the step's `work`."""
 
 
 class RebalanceStep:
     """One step of a rebalance for the caller's thread.
 
+    The I/O thread may take it back as long as the caller has not begun (`cancel`), and put
+    another in its place.
+
     Attributes:
-        partitions: what to assign.
-        is_cancelled: things have moved on, do nothing. Set by the I/O thread, read by the
-            caller's; a step that began before is ignored when it is done.
+        partitions: what to revoke, or all that is to be assigned.
+        work: the program's code to run, after the revocation and before the assignment.
+        result, error: what `work` returned or raised.
+        has_revoked: whether partitions were given up.
+        is_cancelled: things have moved on: stop where you are. Set by the I/O thread, read by
+            the caller's.
     """
 
-    __slots__ = ("is_cancelled", "kind", "partitions")
+    __slots__ = (
+        "_claim",
+        "error",
+        "has_revoked",
+        "is_cancelled",
+        "kind",
+        "partitions",
+        "progress",
+        "result",
+        "work",
+    )
 
-    def __init__(self, kind: StepKind, partitions: tuple[TopicPartition, ...] = ()) -> None:
+    def __init__(
+        self,
+        kind: StepKind,
+        partitions: tuple[TopicPartition, ...] = (),
+        work: Callable[[], Any] | None = None,
+    ) -> None:
         self.kind = kind
         self.partitions = partitions
+        self.work = work
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.has_revoked = False
         self.is_cancelled = False
+        self.progress: Any = None  # the Rebalancer's, from its beginning on
+        self._claim = deque([True])  # taken by the thread that begins or cancels: pop is atomic
+
+    def begin(self) -> bool:
+        """Start it, on the caller's thread; False if it was cancelled first."""
+        return _take(self._claim)
+
+    def cancel(self) -> bool:
+        """Stop it, on the I/O thread; False if the caller has begun, and may have changed much."""
+        self.is_cancelled = True
+        return _take(self._claim)
 
     def __repr__(self) -> str:
         return f"RebalanceStep({self.kind.value}, {list(self.partitions)})"
 
 
+def _take(claim: deque[bool]) -> bool:
+    try:
+        return claim.pop()
+    except IndexError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipFigures:
+    """What a membership counts, for the metrics."""
+
+    heartbeat_total: int = 0
+    last_heartbeat_at_ms: float | None = None
+    rebalance_total: int = 0
+    failed_rebalance_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipStatus:
+    """What a membership is doing, for `KafkaConsumer.health`.
+
+    Attributes:
+        state: in the words of its protocol, such as "joining"; "alone" without a group.
+        since_ms: when it entered the state.
+        waits_for: what it waits for on the way to another state; None if it is settled.
+        is_settled: whether it has its partitions.
+        awaits_program: whether it waits for the program to poll.
+        last_heartbeat_at_ms: when the coordinator last answered one.
+    """
+
+    state: str
+    since_ms: float
+    is_settled: bool
+    waits_for: str | None = None
+    awaits_program: bool = False
+    coordinator: str | None = None
+    coordinator_since_ms: float = 0.0
+    last_heartbeat_at_ms: float | None = None
+
+
 class GroupMembership(Protocol):
-    """A member of a group, or of none. The I/O thread only, but for `metadata`."""
+    """A member of a group, or of none. The I/O thread only, but for what says otherwise."""
 
     def poll(self, now_ms: float) -> PollResult:
         """The requests to send now."""
@@ -61,6 +145,9 @@ class GroupMembership(Protocol):
     def on_step_done(self, step: RebalanceStep) -> None:
         """The caller's thread has completed a step."""
 
+    def enforce_rebalance(self, reason: str) -> None:
+        """Rebalance, though nothing has changed that this membership knows of."""
+
     def leave(self, reason: str) -> None:
         """Leave the group, and tell the coordinator."""
 
@@ -68,10 +155,20 @@ class GroupMembership(Protocol):
         """Whether leaving is done: the coordinator knows, or cannot be reached."""
 
     def committer(self) -> Committer | KafkaError:
-        """The member that commits, or the error that prevents commits."""
+        """The member that commits, or the error that prevents commits. Any thread."""
 
-    def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
-        """The coordinator refused a commit, perhaps because of this member's state."""
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> KafkaError | Committer:
+        """The coordinator refused a commit: what to report, or who is to commit instead.
+
+        A protocol whose member gets a new epoch while it keeps its partitions returns the
+        member as it is now.
+        """
 
     def metadata(self) -> ConsumerGroupMetadata:
         """A snapshot for the program. Any thread."""
+
+    def figures(self) -> MembershipFigures:
+        """What it has counted. Any thread."""
+
+    def status(self) -> MembershipStatus:
+        """What it is doing. Any thread."""

@@ -7,7 +7,12 @@ from collections.abc import Callable
 from functools import partial
 
 from pyclient.consumer.cluster import Cluster
-from pyclient.consumer.group.membership import RebalanceStep, StepKind
+from pyclient.consumer.group.membership import (
+    MembershipFigures,
+    MembershipStatus,
+    RebalanceStep,
+    StepKind,
+)
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.consumer.subscription_state import SubscriptionState
@@ -27,7 +32,7 @@ class SoloMembership:
         cluster: Cluster,
         interest: TopicInterest,
         inbox: Inbox,
-        run_step: Callable[[RebalanceStep], None],
+        run_step: Callable[[RebalanceStep], bool],
     ) -> None:
         """`run_step` does a step, on the caller's thread, and reports it to `on_step_done`."""
         self._subscription = subscription
@@ -62,7 +67,7 @@ class SoloMembership:
     def leave(self, reason: str) -> None:  # noqa: ARG002
         """Cancel a pending assignment; no broker knows of this consumer."""
         if self._step is not None:
-            self._step.is_cancelled = True
+            self._step.cancel()
             self._step = None
 
     def has_left(self) -> bool:
@@ -73,8 +78,20 @@ class SoloMembership:
         """Always an error: offsets are committed to a group."""
         return IllegalStateError("offsets are committed to a group, and there is no group_id")
 
-    def on_commit_error(self, error: KafkaError, committer: Committer) -> None:
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> KafkaError:  # noqa: ARG002
         """Never called: there are no commits without a group."""
+        return error
+
+    def enforce_rebalance(self, reason: str) -> None:
+        """Never called: there is no group."""
+
+    def figures(self) -> MembershipFigures:
+        """None: nothing is sent."""
+        return MembershipFigures()
+
+    def status(self) -> MembershipStatus:
+        """Always the same. Any thread."""
+        return MembershipStatus("alone", 0.0, is_settled=True)
 
     def metadata(self) -> ConsumerGroupMetadata:
         """Of no group. Any thread."""
@@ -91,4 +108,4 @@ class SoloMembership:
         )
         if set(partitions) != self._subscription.assigned():
             self._step = RebalanceStep(StepKind.ASSIGN, partitions)
-            self._inbox.post(partial(self._run_step, self._step))
+            self._inbox.post_step(partial(self._run_step, self._step))

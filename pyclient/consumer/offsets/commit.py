@@ -1,26 +1,31 @@
 """Sends commits to the group coordinator. The I/O thread only.
 
-A commit that the caller waits for is retried until its deadline. An asynchronous commit is sent
-once: a retry could arrive after a later commit and move the group's offset back.
+A commit that the caller waits for is retried until its deadline, and ends with its caller: once
+abandoned it is not sent again. An asynchronous commit is sent once: a retry could arrive after a
+later commit and move the group's offset back. Every attempt names the member and generation in
+which the program asked for it, so that one which comes late is refused.
 """
 
 import logging
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.coordinator import CoordinatorFinder
 from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
     CommitFailedError,
-    IllegalGenerationError,
     KafkaError,
     KafkaTimeoutError,
-    UnknownMemberIdError,
+    RebalanceInProgressError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
 )
+from pyclient.metadata import ClusterMetadata
 from pyclient.net.request_manager import NOTHING_TO_DO, Outcome, PollResult, UnsentRequest
 from pyclient.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -38,25 +43,104 @@ OnCommitted: TypeAlias = Callable[[KafkaError | None], None]
 
 
 class Committer(NamedTuple):
-    """The member that commits; the defaults stand for a consumer that is not a member."""
+    """The member that commits; the defaults stand for a consumer that is not a member.
+
+    `generation_id` is the generation of a classic group, or the member's epoch.
+    """
 
     generation_id: int = -1
     member_id: str = ""
     group_instance_id: str | None = None
 
 
-class _Commit:
-    __slots__ = ("expires_at_ms", "failures", "is_retried", "offsets", "on_done", "retry_at_ms")
+class CommitRetries(Enum):
+    """What a commit does about errors that may pass; the value is for an unknown topic.
+
+    A coordinator may learn late of a new topic, so a few retries are right; but a deleted one
+    never comes back, and a rebalance must not wait for it.
+    """
+
+    NONE = None
+    """Sent once: `commit_async`."""
+    WAITED_FOR = 3
+    """`commit`."""
+    REVOCATION = 0
+    """The automatic commit before partitions are given up."""
+
+
+class CommitErrors(Protocol):
+    """What commits ask of the membership."""
+
+    def on_commit_error(self, error: KafkaError, committer: Committer) -> KafkaError | Committer:
+        """The coordinator refused a commit: the error to report, or who is to commit instead."""
+
+
+class Commit:
+    """One commit. Made by the caller's thread, then used by the I/O thread.
+
+    Attributes:
+        on_done: called on the I/O thread, with None if all is well.
+        is_abandoned: the caller has gone; do not send it again. Set by any thread.
+    """
+
+    __slots__ = (
+        "committer",
+        "expires_at_ms",
+        "failures",
+        "is_abandoned",
+        "is_done",
+        "last_error",
+        "made_at_ms",
+        "offsets",
+        "on_done",
+        "retries",
+        "retry_at_ms",
+        "sent_at_ms",
+        "unknown_topic_total",
+    )
 
     def __init__(
-        self, offsets: Offsets, on_done: OnCommitted, expires_at_ms: float, is_retried: bool
+        self,
+        offsets: Offsets,
+        committer: Committer,
+        on_done: OnCommitted,
+        made_at_ms: float,
+        expires_at_ms: float,
+        retries: CommitRetries,
     ) -> None:
         self.offsets = offsets
+        self.committer = committer
         self.on_done = on_done
+        self.made_at_ms = made_at_ms
         self.expires_at_ms = expires_at_ms
-        self.is_retried = is_retried
+        self.retries = retries
+        self.is_abandoned = False
+        self.is_done = False
         self.retry_at_ms = 0.0
+        self.sent_at_ms = 0.0
         self.failures = 0
+        self.unknown_topic_total = 0
+        self.last_error: KafkaError | None = None
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more. Any thread."""
+        self.is_abandoned = True
+
+    def end(self, error: KafkaError | None) -> None:
+        """Report the result, once."""
+        if not self.is_done:
+            self.is_done = True
+            self.on_done(error)
+
+    def may_retry(self, error: KafkaError, now_ms: float) -> bool:
+        """Whether to send it again after this error."""
+        if self.retries is CommitRetries.NONE or self.is_abandoned or not error.retriable:
+            return False
+        if isinstance(error, UnknownTopicOrPartitionError | UnknownTopicIdError):
+            self.unknown_topic_total += 1
+            if self.unknown_topic_total > self.retries.value:
+                return False
+        return now_ms < self.expires_at_ms
 
 
 class CommitManager:
@@ -68,63 +152,85 @@ class CommitManager:
         coordinator: CoordinatorFinder,
         cluster: Cluster,
         backoff: ExponentialBackoff,
-        committer: Callable[[], Committer | KafkaError],
-        on_member_error: Callable[[KafkaError, Committer], None],
+        membership: CommitErrors,
     ) -> None:
-        """`committer` returns the member that commits; `on_member_error` gets its errors."""
         self._group_id = group_id
         self._coordinator = coordinator
         self._cluster = cluster
         self._backoff = backoff
-        self._committer = committer
-        self._on_member_error = on_member_error
-        self._waiting: deque[_Commit] = deque()
+        self._membership = membership
+        self._waiting: deque[Commit] = deque()
+        self._in_flight: list[Commit] = []
         self.commit_total = 0
 
-    def commit(
-        self, offsets: Offsets, on_done: OnCommitted, expires_at_ms: float, is_retried: bool
-    ) -> None:
-        """Commit; `on_done` is called on the I/O thread, with None if all is well."""
-        if offsets:
-            self._waiting.append(_Commit(offsets, on_done, expires_at_ms, is_retried))
+    def commit(self, commit: Commit) -> None:
+        """Send a commit."""
+        if commit.offsets:
+            self._waiting.append(commit)
         else:
-            on_done(None)
+            commit.end(None)
 
     def poll(self, now_ms: float) -> PollResult:
         """The OffsetCommit requests that can be sent now."""
-        if not self._waiting:
+        if not (self._waiting or self._in_flight):
             return NOTHING_TO_DO
+        self._expire(now_ms)
+        if not self._waiting:
+            return PollResult((), self._next_expiry_ms())
         connection = self._coordinator.want()
         requests = []
         waiting, self._waiting = self._waiting, deque()
         for commit in waiting:
-            if now_ms >= commit.expires_at_ms:
-                commit.on_done(KafkaTimeoutError("the offsets were not committed in time"))
-            elif connection is None or now_ms < commit.retry_at_ms:
+            if connection is None or now_ms < commit.retry_at_ms:
                 self._waiting.append(commit)
             else:
-                committer = self._committer()
-                if isinstance(committer, KafkaError):
-                    commit.on_done(committer)
-                else:
-                    requests.append(self._request(commit, committer, connection))
-        wake_at_ms = min(
-            (
-                min(one.expires_at_ms, math.inf if connection is None else one.retry_at_ms)
-                for one in self._waiting
-            ),
-            default=math.inf,
-        )
+                requests.append(self._request(commit, connection, now_ms))
+        wake_at_ms = self._next_expiry_ms()
+        if connection is not None:
+            wake_at_ms = min((wake_at_ms, *(one.retry_at_ms for one in self._waiting)))
         return PollResult(requests, wake_at_ms)
 
     def close(self, error: KafkaError) -> None:
         """Fail the commits that were not sent."""
         waiting, self._waiting = self._waiting, deque()
         for commit in waiting:
-            commit.on_done(error)
+            commit.end(error)
 
-    def _request(self, commit: _Commit, committer: Committer, connection: int) -> UnsentRequest:
+    def _next_expiry_ms(self) -> float:
+        return min(
+            (one.expires_at_ms for one in (*self._waiting, *self._in_flight) if not one.is_done),
+            default=math.inf,
+        )
+
+    def _expire(self, now_ms: float) -> None:
+        """End what is late or abandoned; a response that comes later is about nothing then."""
+        for commit in (*self._waiting, *self._in_flight):
+            if commit.is_abandoned:
+                commit.end(KafkaTimeoutError("the caller has stopped waiting"))
+            elif now_ms >= commit.expires_at_ms and not commit.is_done:
+                commit.end(self._timeout(commit, now_ms))
+        self._waiting = deque(one for one in self._waiting if not one.is_done)
+
+    def _timeout(self, commit: Commit, now_ms: float) -> KafkaTimeoutError:
+        time_ms = commit.expires_at_ms - commit.made_at_ms
+        if commit in self._in_flight:
+            age_ms = now_ms - commit.sent_at_ms
+            reason = f"{self._coordinator.describe()} has not answered for {age_ms:.0f} ms"
+        elif self._coordinator.connection is None:
+            reason = self._coordinator.describe()
+        else:
+            reason = f"the last attempt failed: {commit.last_error}"
+        error = KafkaTimeoutError(
+            f"the offsets were not committed within {time_ms:.0f} ms: {reason}"
+        )
+        error.__cause__ = commit.last_error
+        return error
+
+    def _request(self, commit: Commit, connection: int, now_ms: float) -> UnsentRequest:
         self.commit_total += 1
+        commit.sent_at_ms = now_ms
+        self._in_flight.append(commit)
+        committer = commit.committer
         snapshot = self._cluster.snapshot
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, number), offset in commit.offsets.items():
@@ -148,38 +254,69 @@ class CommitManager:
                 for name, partitions in topics.items()
             ],
         )
-        return UnsentRequest(request, connection, partial(self._on_done, commit, committer))
+        return UnsentRequest(request, connection, partial(self._on_done, commit))
 
-    def _on_done(
-        self, commit: _Commit, committer: Committer, outcome: Outcome, now_ms: float
-    ) -> None:
-        error = outcome if isinstance(outcome, KafkaError) else _first_error(outcome)
+    def _on_done(self, commit: Commit, outcome: Outcome, now_ms: float) -> None:
+        self._in_flight.remove(commit)
+        if isinstance(outcome, KafkaError):
+            error: KafkaError | None = outcome
+        else:
+            error = _first_error(outcome, self._cluster.snapshot)
         if error is None:
-            commit.on_done(None)
+            commit.end(None)
             return
         self._coordinator.on_error(error, now_ms)
-        if error.retriable and commit.is_retried and now_ms < commit.expires_at_ms:
-            commit.retry_at_ms = now_ms + self._backoff.backoff_ms(commit.failures)
-            commit.failures += 1
-            self._waiting.appendleft(commit)
+        if commit.is_done:
             return
-        self._on_member_error(error, committer)
-        if isinstance(error, UnknownMemberIdError | IllegalGenerationError):
-            error = _commit_failed(error)
-        commit.on_done(error)
+        if commit.may_retry(error, now_ms):
+            self._retry(commit, error, now_ms)
+            return
+        verdict = self._membership.on_commit_error(error, commit.committer)
+        if isinstance(verdict, KafkaError):
+            commit.end(verdict)
+        elif commit.is_abandoned or commit.retries is CommitRetries.NONE:
+            commit.end(error)
+        else:
+            commit.committer = verdict
+            self._retry(commit, error, now_ms)
+
+    def _retry(self, commit: Commit, error: KafkaError, now_ms: float) -> None:
+        commit.last_error = error
+        commit.retry_at_ms = now_ms + self._backoff.backoff_ms(commit.failures)
+        commit.failures += 1
+        self._waiting.appendleft(commit)
 
 
-def _first_error(response: object) -> KafkaError | None:
+def _first_error(response: object, snapshot: ClusterMetadata) -> KafkaError | None:
     assert isinstance(response, OffsetCommitResponse)
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code != NONE:
-                where = f" of {topic.name}-{partition.partition_index}" if topic.name else ""
+                name = topic.name or snapshot.topic_names.get(topic.topic_id, "")
+                where = f" of {name}-{partition.partition_index}" if name else ""
                 return for_code(partition.error_code)(f"committing the offset{where}")
     return None
 
 
-def _commit_failed(cause: KafkaError) -> CommitFailedError:
+# --- why a member cannot commit --------------------------------------------------------------
+
+
+def not_a_member() -> CommitFailedError:
+    """It has no generation to commit in."""
+    return CommitFailedError(
+        "the consumer is not a member of the group now: keep polling until it has joined"
+    )
+
+
+def in_rebalance() -> RebalanceInProgressError:
+    """Its generation is over, and the next has not begun."""
+    return RebalanceInProgressError(
+        "the group is rebalancing: keep polling until it is done, then commit again"
+    )
+
+
+def commit_failed(cause: KafkaError) -> CommitFailedError:
+    """The coordinator has removed it, or has moved on without it."""
     error = CommitFailedError(
         "the group has rebalanced without this consumer, and its partitions belong to others: "
         "the time between two polls was longer than max.poll.interval.ms (poll more often, or "

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pyclient.consumer.caller_requests import CallerRequests
 from pyclient.consumer.caller_wait import CallerWait
-from pyclient.consumer.offsets.commit import Offsets
+from pyclient.consumer.offsets.commit import CommitRetries, Offsets
 from pyclient.consumer.pending import Pending
 from pyclient.errors import KafkaError
 
@@ -49,15 +49,19 @@ class CommitCalls:
         Raises:
             KafkaError: the offsets were not committed.
         """
-        timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
-        pending = self._requests.commit(offsets, timeout_ms, True)
+        timeout_ms = self._wait.limited(self._api_timeout_ms if timeout_ms is None else timeout_ms)
+        pending = self._requests.commit(offsets, timeout_ms, CommitRetries.WAITED_FOR)
         self._wait.result(pending, timeout_ms, call, interruptible)
+
+    def commit_before_revocation(self, offsets: Offsets, timeout_ms: float) -> Pending[None]:
+        """Commit what is about to be given up, with retries, without waiting for it."""
+        return self._requests.commit(offsets, timeout_ms, CommitRetries.REVOCATION)
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None) -> Pending[None]:
         """Commit, without retries; the callback runs on the caller's thread, in a later poll."""
         callback = callback or self.default_callback
         then = None if callback is None else partial(callback, offsets)
-        pending = self._requests.commit(offsets, self._api_timeout_ms, False, then)
+        pending = self._requests.commit(offsets, self._api_timeout_ms, CommitRetries.NONE, then)
         self._in_flight.append(pending)
         while self._in_flight[0].is_done and len(self._in_flight) > 1:
             self._in_flight.popleft()

@@ -7,6 +7,7 @@ from pyclient.consumer.group.classic import ClassicMembership
 from pyclient.consumer.group.consumer_protocol import encode_assignment, encode_subscription
 from pyclient.consumer.group.coordinator import CoordinatorFinder
 from pyclient.consumer.group.member import GroupOptions
+from pyclient.consumer.group.membership import StepKind
 from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.rebalance import Rebalancer
@@ -48,17 +49,24 @@ class Listener(ConsumerRebalanceListener):
 
 
 class Nodes:
+    def __init__(self):
+        self.disconnected = []
+
     def add_node(self, broker):
         pass
+
+    def disconnect(self, node, now_ms):
+        self.disconnected.append(node)
 
 
 class GroupWorld:
     """A membership in group g, subscribed to topic orders with three partitions.
 
-    `poll` is a turn of the I/O thread, `call_poll` what the caller's thread does in its poll.
+    `poll` is a turn of the I/O thread, `call_poll` what the caller's thread does in its poll. Steps
+    that only run the assignors are done at once, as if the caller always sat in a poll.
     """
 
-    def __init__(self, **options):
+    def __init__(self, assignors=("range", "roundrobin"), **options):
         self.now_ms = 0.0
         self.cluster = FakeCluster()
         self.cluster.describe({"orders": [1, 1, 1]})
@@ -66,15 +74,17 @@ class GroupWorld:
         self.inbox = new_inbox()
         self.listener = Listener()
         self.commits = 0
+        self.commit = None  # what the automatic commit before a revocation returns
+        self.nodes = Nodes()
         self.interest = TopicInterest(self.subscription, self.cluster, self.inbox, True)
-        self.coordinator = CoordinatorFinder("g", Nodes(), new_backoff(), self.inbox)
+        self.coordinator = CoordinatorFinder("g", self.nodes, new_backoff(), self.inbox)
         self.poll_timer = PollTimer(300_000)
         self.rebalancer = Rebalancer(
-            self.subscription, self._commit, lambda step: self.member.on_step_done(step)
+            self.subscription, lambda: self, lambda step: self.member.on_step_done(step)
         )
         self.member = ClassicMembership(
             GroupOptions("g", **options),
-            configured_assignors(["range", "roundrobin"]),
+            configured_assignors(assignors),
             self.subscription,
             self.cluster,
             self.interest,
@@ -85,8 +95,12 @@ class GroupWorld:
             self.rebalancer.run,
         )
 
-    def _commit(self):
+    def before_revocation(self, partitions):
         self.commits += 1
+        return self.commit
+
+    def revocation_done(self, commit):
+        self.commit = None
 
     # --- the threads
 
@@ -100,6 +114,18 @@ class GroupWorld:
         for unsent in self.coordinator.poll(self.now_ms).requests:
             unsent.on_done(FindCoordinatorResponse(node_id=1, host="h", port=1), self.now_ms)
             requests += self.member.poll(self.now_ms).requests
+        step = self.member._step
+        if (
+            step is not None
+            and not step.partitions
+            and step.kind
+            in (
+                StepKind.WORK,
+                StepKind.REVOKE,
+            )
+        ):
+            self.inbox.run()
+            requests += self.poll()
         return requests
 
     def sent(self, kind):

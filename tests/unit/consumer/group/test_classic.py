@@ -47,9 +47,9 @@ def test_heartbeats_go_on_while_the_caller_is_busy_with_a_rebalance(world):
     world.join(0)
     world.heartbeat(RebalanceInProgressError.code)
     world.poll()
-    assert world.member.state is MemberState.REVOKING
+    assert world.member.state is MemberState.PREPARING
     world.heartbeat(RebalanceInProgressError.code)
-    assert world.member.state is MemberState.REVOKING
+    assert world.member.state is MemberState.PREPARING
 
 
 def test_a_silent_coordinator_is_given_up_when_the_session_is_over(world):
@@ -126,7 +126,7 @@ def test_topics_that_change_during_a_rebalance_cause_the_next_one(world):
     world.answer(sync, synced(0))
     world.call_poll()
     world.poll()
-    assert world.member.state is MemberState.REVOKING
+    assert world.member.state is MemberState.PREPARING
 
 
 def test_the_leader_joins_again_when_partitions_come(world):
@@ -138,7 +138,7 @@ def test_the_leader_joins_again_when_partitions_come(world):
     assert world.member.state is MemberState.STABLE
     world.member.on_metadata(world.cluster.describe({"orders": [1, 1, 1, 1]}))
     world.poll()
-    assert world.member.state is MemberState.REVOKING
+    assert world.member.state is MemberState.PREPARING
 
 
 def test_a_follower_leaves_that_to_the_leader(world):
@@ -164,7 +164,7 @@ def test_a_pattern_joins_with_the_topics_that_match_and_again_when_they_change()
     world.interest.on_metadata(snapshot)
     world.member.on_metadata(snapshot)
     world.poll()
-    assert world.member.state is MemberState.REVOKING
+    assert world.member.state is MemberState.PREPARING
 
 
 # --- losing the membership ---------------------------------------------------------------------

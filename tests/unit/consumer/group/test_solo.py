@@ -12,6 +12,11 @@ from tests.support.consumer_parts import FakeCluster, new_inbox
 from tests.unit.consumer.group.conftest import Listener
 
 
+class NoCommits:
+    def before_revocation(self, partitions):
+        return None
+
+
 class World:
     def __init__(self):
         self.subscription = SubscriptionState(OffsetReset.LATEST)
@@ -19,7 +24,7 @@ class World:
         self.inbox = new_inbox()
         self.listener = Listener()
         rebalancer = Rebalancer(
-            self.subscription, lambda: None, lambda step: self.member.on_step_done(step)
+            self.subscription, lambda: NoCommits(), lambda step: self.member.on_step_done(step)
         )
         interest = TopicInterest(self.subscription, self.cluster, self.inbox, True)
         self.member = SoloMembership(

@@ -3,11 +3,17 @@
 import math
 
 from pyclient.clock import ManualClock
-from pyclient.consumer.offsets.auto_commit import AutoCommit, AutoCommitTimer
-from pyclient.errors import CommitFailedError, CoordinatorLoadInProgressError
+from pyclient.consumer.offsets.auto_commit import AutoCommit
+from pyclient.consumer.pending import Pending
+from pyclient.errors import (
+    CommitFailedError,
+    CoordinatorLoadInProgressError,
+    RebalanceInProgressError,
+)
 from pyclient.types import OffsetAndMetadata, TopicPartition
 
-POSITIONS = {TopicPartition("orders", 0): OffsetAndMetadata(5)}
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+POSITIONS = {P0: OffsetAndMetadata(5)}
 RETRY_BACKOFF_MS = 20
 
 
@@ -25,7 +31,18 @@ class FakeCommits:
 
     def commit_async(self, offsets, callback):
         self.made.append(("async", offsets))
-        self.on_done = callback
+        self.pending = Pending(lambda: None)
+
+        def on_done(offsets, error):
+            self.pending.complete(error)
+            callback(offsets, error)
+
+        self.on_done = on_done
+        return self.pending
+
+    def commit_before_revocation(self, offsets, timeout_ms):
+        self.made.append((timeout_ms, offsets))
+        return Pending(lambda: None)
 
     def commit(self, offsets, timeout_ms, call, interruptible):
         assert not interruptible
@@ -34,22 +51,15 @@ class FakeCommits:
             raise self.error
 
 
-def new_auto_commit(*, is_enabled=True):
+def new_auto_commit(*, is_enabled=True, interval_ms=100):
     commits = FakeCommits()
     clock = ManualClock(0)
-    auto_commit = AutoCommit(is_enabled, 100, RETRY_BACKOFF_MS, clock, lambda: POSITIONS, commits)
+    positions = dict(POSITIONS)
+    auto_commit = AutoCommit(
+        is_enabled, interval_ms, RETRY_BACKOFF_MS, 5_000, clock, lambda: dict(positions), commits
+    )
+    auto_commit.clock, auto_commit.positions = clock, positions
     return auto_commit, commits
-
-
-def test_automatic_commits_come_in_intervals_and_sooner_after_a_failure():
-    timer = AutoCommitTimer(100, 0)
-    assert not timer.take_due(99)
-    assert timer.take_due(100)
-    assert not timer.take_due(150)
-    timer.retry_at(160)
-    assert timer.due_at_ms == 160
-    assert timer.take_due(160)
-    assert timer.due_at_ms == 260
 
 
 def test_a_poll_commits_the_positions_when_the_interval_is_over():
@@ -69,7 +79,58 @@ def test_a_commit_that_failed_for_a_passing_reason_is_due_again_after_the_backof
     assert commits.reported == [(POSITIONS, error)]
 
 
-def test_a_failed_commit_before_a_revocation_is_reported_and_not_raised(caplog):
+def test_a_rebalance_puts_the_commit_off_without_a_warning(caplog):
+    auto_commit, commits = new_auto_commit()
+    auto_commit.poll(100)
+    commits.on_done(POSITIONS, RebalanceInProgressError())
+    assert auto_commit.poll(0) == RETRY_BACKOFF_MS
+    assert caplog.text == ""
+
+
+def test_one_automatic_commit_is_in_flight_at_a_time_though_the_interval_is_zero():
+    auto_commit, commits = new_auto_commit(interval_ms=0)
+    for now_ms in range(10):
+        auto_commit.positions[P0] = OffsetAndMetadata(now_ms)
+        assert auto_commit.poll(now_ms) in (0, math.inf)
+    assert [offsets[P0].offset for _, offsets in commits.made] == [0]
+    commits.on_done({}, None)
+    auto_commit.poll(10)
+    assert [offsets[P0].offset for _, offsets in commits.made] == [0, 9]
+
+
+def test_a_waiting_poll_does_not_commit_the_same_offsets_again_and_again():
+    auto_commit, commits = new_auto_commit(interval_ms=0)
+    auto_commit.poll(0)
+    commits.on_done({}, None)
+    assert auto_commit.poll(1) == 1_000
+    assert len(commits.made) == 1
+    auto_commit.positions[P0] = OffsetAndMetadata(6)
+    auto_commit.poll(2)
+    assert len(commits.made) == 2
+    commits.on_done({}, None)
+    auto_commit.poll(1_000)
+    assert len(commits.made) == 3  # now and then, so that they do not expire
+
+
+def test_before_a_revocation_only_what_goes_is_committed_and_in_bounded_time():
+    auto_commit, commits = new_auto_commit()
+    auto_commit.positions[P1] = OffsetAndMetadata(7)
+    pending = auto_commit.before_revocation({P1, TopicPartition("orders", 9)})
+    assert commits.made == [(5_000, {P1: OffsetAndMetadata(7)})]
+    pending.complete(CommitFailedError("too late"))
+    auto_commit.revocation_done(pending)
+    assert commits.reported == [({P1: OffsetAndMetadata(7)}, pending.exception)]
+
+
+def test_there_is_nothing_to_wait_for_without_a_position_or_without_automatic_commits():
+    auto_commit, commits = new_auto_commit()
+    assert auto_commit.before_revocation({P1}) is None
+    auto_commit.is_enabled = False
+    assert auto_commit.before_revocation({P0}) is None
+    assert commits.made == []
+
+
+def test_a_failed_commit_at_the_end_is_reported_and_not_raised(caplog):
     auto_commit, commits = new_auto_commit()
     commits.error = CommitFailedError("too late")
     auto_commit.commit_and_wait()

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.offsets.commit import CommitManager, Committer
+from pyclient.consumer.offsets.commit import Commit, CommitManager, CommitRetries, Committer
 from pyclient.errors import (
     CommitFailedError,
     CoordinatorLoadInProgressError,
@@ -14,7 +14,9 @@ from pyclient.errors import (
     KafkaTimeoutError,
     OffsetMetadataTooLargeError,
     RebalanceInProgressError,
+    StaleMemberEpochError,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from pyclient.net.request_manager import coordinator_connection
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -49,9 +51,9 @@ class World:
             self.coordinator,
             self.cluster,
             new_backoff(),
-            lambda: self.committer,
-            lambda error, committer: self.member_errors.append((type(error), committer)),
+            self,
         )
+        self.verdict = None
         self.done = []
         if is_found:
             self.find()
@@ -61,8 +63,16 @@ class World:
         (unsent,) = self.coordinator.poll(self.now_ms).requests
         unsent.on_done(FindCoordinatorResponse(node_id=1, host="h", port=1), self.now_ms)
 
-    def commit(self, offsets=OFFSETS, *, expires_at_ms=1_000, is_retried=True):
-        self.manager.commit(offsets, self.done.append, expires_at_ms, is_retried)
+    def on_commit_error(self, error, committer):
+        self.member_errors.append((type(error), committer))
+        return self.verdict or error
+
+    def commit(self, offsets=OFFSETS, *, expires_at_ms=1_000, retries=CommitRetries.WAITED_FOR):
+        commit = Commit(
+            offsets, self.committer, self.done.append, self.now_ms, expires_at_ms, retries
+        )
+        self.manager.commit(commit)
+        return commit
 
     def sent(self):
         (unsent,) = self.manager.poll(self.now_ms).requests
@@ -141,7 +151,7 @@ def test_a_passing_failure_is_tried_again_for_who_waits(outcome):
 
 def test_what_nobody_waits_for_is_sent_once():
     world = World()
-    world.commit(is_retried=False)
+    world.commit(retries=CommitRetries.NONE)
     world.sent().on_done(response(CoordinatorLoadInProgressError.code), 0)
     (error,) = world.done
     assert isinstance(error, CoordinatorLoadInProgressError)
@@ -157,15 +167,22 @@ def test_the_time_of_a_commit_can_be_up():
 
 
 @pytest.mark.parametrize("error", [UnknownMemberIdError, IllegalGenerationError])
-def test_a_member_that_was_removed_learns_what_it_did_wrong(error):
+def test_the_membership_says_what_a_refusal_means(error):
     world = World()
+    world.verdict = CommitFailedError("too late")
     world.commit()
     world.sent().on_done(response(error.code), 0)
-    (failure,) = world.done
-    assert isinstance(failure, CommitFailedError)
-    assert "max.poll.interval.ms" in str(failure)
-    assert isinstance(failure.__cause__, error)
+    assert world.done == [world.verdict]
     assert world.member_errors == [(error, COMMITTER)]
+
+
+def test_the_membership_may_have_it_sent_again_by_the_member_as_it_is_now():
+    world = World()
+    world.verdict = Committer(5, "me", "i")
+    world.commit()
+    world.sent().on_done(response(StaleMemberEpochError.code), 0)
+    world.now_ms = BACKOFF_MS
+    assert world.sent().request.generation_id_or_member_epoch == 5
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgressError, OffsetMetadataTooLargeError])
@@ -178,12 +195,85 @@ def test_other_refusals_come_as_they_are_and_say_of_which_partition(error):
     assert "orders-1" in str(failure)
 
 
-def test_who_may_not_commit_is_told_without_a_request():
+def test_a_retry_comes_from_the_generation_in_which_the_commit_was_asked():
     world = World()
-    world.committer = RebalanceInProgressError("later")
     world.commit()
+    world.sent().on_done(response(CoordinatorLoadInProgressError.code), 0)
+    world.committer = Committer(5, "me", "i")
+    world.now_ms = BACKOFF_MS
+    assert world.sent().request.generation_id_or_member_epoch == 4
+
+
+def test_an_abandoned_commit_is_not_sent_again():
+    world = World()
+    commit = world.commit()
+    sent = world.sent()
+    commit.abandon()
+    sent.on_done(response(CoordinatorLoadInProgressError.code), 0)
+    world.now_ms = BACKOFF_MS
     assert world.nothing_sent()
-    assert world.done == [world.committer]
+    assert len(world.done) == 1
+
+
+def test_an_abandoned_commit_that_waits_for_the_coordinator_is_never_sent():
+    world = World(is_found=False)
+    commit = world.commit()
+    assert world.nothing_sent()
+    commit.abandon()
+    world.find()
+    assert world.nothing_sent()
+
+
+@pytest.mark.parametrize(
+    ("retries", "attempts"), [(CommitRetries.WAITED_FOR, 4), (CommitRetries.REVOCATION, 1)]
+)
+def test_a_topic_that_does_not_exist_is_not_waited_for(retries, attempts):
+    world = World()
+    world.commit(expires_at_ms=60_000, retries=retries)
+    for _ in range(attempts):
+        assert world.done == []
+        world.sent().on_done(response(UnknownTopicOrPartitionError.code), world.now_ms)
+        world.now_ms += BACKOFF_MS
+    (error,) = world.done
+    assert isinstance(error, UnknownTopicOrPartitionError)
+    assert "orders-1" in str(error)
+    assert world.nothing_sent()
+
+
+def test_a_timeout_says_that_the_coordinator_is_unknown_and_why():
+    world = World(is_found=False)
+    world.commit(expires_at_ms=50)
+    world.nothing_sent()
+    (unsent,) = world.coordinator.poll(0).requests
+    unsent.on_done(CoordinatorLoadInProgressError("still loading"), 0)
+    world.now_ms = 50
+    assert world.nothing_sent()
+    (error,) = world.done
+    assert "coordinator of group 'g' is unknown: finding it failed: " in str(error)
+    assert "still loading" in str(error)
+
+
+def test_a_timeout_says_that_the_coordinator_is_silent():
+    world = World()
+    world.commit(expires_at_ms=50)
+    sent = world.sent()
+    world.now_ms = 50
+    assert world.nothing_sent()
+    (error,) = world.done
+    assert "node 1 (h:1), has not answered for 50 ms" in str(error)
+    sent.on_done(response(), 60)
+    assert len(world.done) == 1
+
+
+def test_a_timeout_says_what_the_last_attempt_met():
+    world = World()
+    world.commit(expires_at_ms=50)
+    world.sent().on_done(response(CoordinatorLoadInProgressError.code), 0)
+    world.now_ms = 50
+    assert world.nothing_sent()
+    (error,) = world.done
+    assert "the last attempt failed: " in str(error)
+    assert isinstance(error.__cause__, CoordinatorLoadInProgressError)
 
 
 def test_closing_fails_what_waits():
