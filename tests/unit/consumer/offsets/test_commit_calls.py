@@ -77,7 +77,7 @@ def test_a_commit_that_timed_out_is_not_retried(network, broker, group, new_cons
     consumer = new_consumer("orders", enable_auto_commit=False)
     consumer.poll(timeout_ms=10_000)
     broker.on(OffsetCommitRequest, refused(CoordinatorLoadInProgressError))
-    with pytest.raises(KafkaTimeoutError, match="the last attempt failed: .*LOAD_IN_PROGRESS"):
+    with pytest.raises(KafkaTimeoutError, match=r"the last attempt failed: .*LOAD_IN_PROGRESS"):
         consumer.commit(timeout_ms=500)
     sent = len(offsets_sent(broker))
     broker.on(OffsetCommitRequest, group.commit)
