@@ -1,4 +1,4 @@
-"""A group member in a process of its own, by a client that is not ours.
+"""A group member in a process of its own, by our client or by another one.
 
 `python -m tests.interop.group_member_process LIBRARY JSON` subscribes, prints each poll's records
 and then commits them synchronously. A line of standard output is an event: `assigned`, `records`
@@ -43,6 +43,39 @@ class Reporter:
         if now != self._assigned:
             self._assigned = now
             report("assigned", now)
+
+
+def run_ours(options: dict[str, Any]) -> None:
+    """pyclient. Several assignors, separated by commas, are preferred in that order."""
+    from pyclient import KafkaConsumer
+    from pyclient.errors import KafkaError
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=options["bootstrap"],
+        group_id=options["group"],
+        group_instance_id=options["instance_id"],
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=options["session_ms"],
+        heartbeat_interval_ms=options["heartbeat_ms"],
+        max_poll_interval_ms=options["rebalance_ms"],
+        metadata_max_age_ms=options["metadata_ms"],
+        partition_assignment_strategy=options["assignor"].split(","),
+    )
+    if options["pattern"]:
+        consumer.subscribe(pattern=options["pattern"])
+    else:
+        consumer.subscribe([options["topic"]])
+    reporter = Reporter()
+    with consumer:
+        while not _leaving:
+            found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+            reporter.assigned(consumer.assignment())
+            if not found:
+                continue
+            report("records", [one.value.decode() for many in found.values() for one in many])
+            with suppress(KafkaError):  # in a rebalance: their next owner reads them again
+                consumer.commit()
 
 
 def run_confluent(options: dict[str, Any]) -> None:
@@ -186,6 +219,7 @@ async def _run_aiokafka(options: dict[str, Any]) -> None:
 
 
 LIBRARIES = {
+    "ours": run_ours,
     "confluent": run_confluent,
     "kafka-python": run_kafka_python,
     "aiokafka": run_aiokafka,

@@ -1,4 +1,4 @@
-"""Groups of foreign processes: start, kill, stall and stop members, and check what they did."""
+"""Groups of processes: start, kill, stall and stop members, and check what they did."""
 
 import json
 import signal

@@ -15,6 +15,7 @@ from tests.support.server_process import ServerProcess
 CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 ASSIGNORS = {
     "range": "RangeAssignor",
+    "roundrobin": "RoundRobinAssignor",
     "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
@@ -49,6 +50,12 @@ class JavaMember(ForeignProcess):
             self.values.append(event["value"])
 
 
+def java_classes(assignors: str) -> str:
+    """The classes of assignors, whose names are separated by commas."""
+    package = "org.apache.kafka.clients.consumer"
+    return ",".join(f"{package}.{ASSIGNORS[name]}" for name in assignors.split(","))
+
+
 def java_member(group: ForeignGroup, number: int, assignor: str, folder: Path) -> ForeignProcess:
     options = folder / f"{number}.properties"
     options.write_text("heartbeat.interval.ms=500\nmax.poll.interval.ms=15000\n")
@@ -58,7 +65,7 @@ def java_member(group: ForeignGroup, number: int, assignor: str, folder: Path) -
         "topic": group.topic,
         "group-id": group.group,
         "session-timeout": str(SESSION_MS),
-        "assignment-strategy": f"org.apache.kafka.clients.consumer.{ASSIGNORS[assignor]}",
+        "assignment-strategy": java_classes(assignor),
         "reset-policy": "earliest",
         "command-config": str(options),
     }
