@@ -54,6 +54,16 @@ class CallerRequests:
         """The program assigned partitions itself, or unsubscribed: follow the metadata of these."""
         self._engine.submit(self._interest.refresh)
 
+    def enforce_rebalance(self, reason: str) -> None:
+        """Rejoin the group.
+
+        Raises:
+            IllegalStateError: there is no group.
+        """
+        if self._commits is None:
+            raise IllegalStateError("there is no group to rebalance: give the consumer a group_id")
+        self._engine.submit(partial(self._membership.enforce_rebalance, reason))
+
     def leave(self, reason: str, timeout_ms: float) -> None:
         """Start to leave the group; `GroupMembership.has_left` tells when that is done."""
         self._engine.call(partial(self._membership.leave, reason), timeout_ms)

@@ -354,6 +354,22 @@ class KafkaConsumer:
             found = self._core.wait.result(pending, timeout_ms, "committed()").get(partition)
             return found if found is None or metadata else found.offset
 
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have the group rebalance, though nothing has changed that it knows of.
+
+        The next polls rejoin the group; a rebalance that is under way is not repeated. For
+        assignors that take more into account than topics and members.
+
+        Args:
+            reason: for the coordinator's log.
+
+        Raises:
+            IllegalStateError: there is no `group_id`.
+        """
+        with self._in_use:
+            self._engine.check_usable("enforce_rebalance()")
+            self._core.requests.enforce_rebalance(reason or "the program asked for a rebalance")
+
     def group_metadata(self) -> ConsumerGroupMetadata:
         """A snapshot of the membership, for a producer's transactions."""
         return self._core.membership.metadata()
