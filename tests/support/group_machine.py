@@ -51,6 +51,8 @@ class Client:
         self.number = number
         self.instance_id = f"static-{number}" if number >= CLIENTS - 2 else None
         self.join_version = 3 if number == 0 else 9
+        self.session_ms = (SESSION_MS, SESSION_MS, 5 * SESSION_MS)[number % 3]
+        self.rebalance_ms = (REBALANCE_MS, REBALANCE_MS // 5)[number % 2]
         self.forget()
 
     def forget(self) -> None:
@@ -103,8 +105,8 @@ class GroupMachine(RuleBasedStateMachine):
             return
         request = JoinGroupRequest(
             group_id="group",
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=REBALANCE_MS,
+            session_timeout_ms=client.session_ms,
+            rebalance_timeout_ms=client.rebalance_ms,
             member_id=client.member_id,
             group_instance_id=client.instance_id,
             protocol_type="consumer",
@@ -244,8 +246,10 @@ class GroupMachine(RuleBasedStateMachine):
         for member in group.roster:
             assert member.session is not None, f"{member.member_id} has no session"
             assert member.session.pending, f"{member.member_id} never expires"
-            assert not (member.join and group.state is GroupState.STABLE)
-            assert not (member.sync and group.state is not GroupState.COMPLETING_REBALANCE)
+            if member.awaits_join:
+                assert group.state is GroupState.PREPARING_REBALANCE
+            if member.awaits_sync:
+                assert group.state is GroupState.COMPLETING_REBALANCE
         deadline_ms = group.rebalance_deadline_ms
         if group.state in (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE):
             assert deadline_ms is not None, f"{group.state} without a deadline"
