@@ -34,6 +34,7 @@ from pyclient.errors import (
     GroupNotEmptyError,
     IllegalGenerationError,
     InvalidGroupIdError,
+    InvalidRequestError,
     InvalidSessionTimeoutError,
     KafkaError,
     NotCoordinatorError,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 _MS_PER_MINUTE: Final = 60_000
+_STRING_MAX: Final = 2**15 - 1  # of a record, in bytes
+_MEMBER_NAME_MAX: Final = _STRING_MAX - len("-00000000-0000-0000-0000-000000000000")
 
 
 class GroupCoordinator:
@@ -80,6 +83,7 @@ class GroupCoordinator:
         """
         self.check_group_id(request.group_id)
         config = self._node.config
+        self._check_member_ids(request, terms)
         lowest = config["group.min.session.timeout.ms"]
         highest = config["group.max.session.timeout.ms"]
         if not lowest <= request.session_timeout_ms <= highest:
@@ -118,6 +122,14 @@ class GroupCoordinator:
         """
         if not group_id:
             raise InvalidGroupIdError("the group id is empty")
+
+    def _check_member_ids(self, request: JoinGroupRequest, terms: JoinTerms) -> None:
+        # One member that the log cannot take would keep its whole group from becoming stable.
+        longest = max(terms.client_id, request.group_instance_id or "", key=len)
+        if len(longest.encode("utf-8", "surrogatepass")) > _MEMBER_NAME_MAX:
+            raise InvalidRequestError(
+                f"a client id or instance id has at most {_MEMBER_NAME_MAX} bytes"
+            )
 
     def _new(self, group_id: str) -> ClassicGroup:
         node = self._node

@@ -32,6 +32,7 @@ MIXED = [
     ("confluent", "aiokafka", "roundrobin"),
     ("kafka-python", "aiokafka", "range"),
     ("kafka-python", "aiokafka", "sticky"),
+    ("confluent", "kafka-python", "cooperative-sticky"),
 ]
 
 pytestmark = pytest.mark.timeout(600)
