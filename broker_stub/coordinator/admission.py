@@ -113,8 +113,7 @@ class Admission:
         self, request: JoinGroupRequest, terms: JoinTerms
     ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
         instance_id = request.group_instance_id
-        prefix = terms.client_id if instance_id is None else instance_id
-        member_id = f"{prefix}-{_uuid_text(self._entropy.uuid())}"
+        member_id = self._unused_id(terms.client_id if instance_id is None else instance_id)
         if instance_id is None and terms.member_id_required:
             return self._hand_out(member_id, request)
         if instance_id is not None:
@@ -122,6 +121,13 @@ class Admission:
             if known is not None:
                 return self._replace(known, _member(member_id, request, terms), terms)
         return self._add(member_id, request, terms)
+
+    def _unused_id(self, prefix: str) -> str:
+        # With a seeded source of randomness, a restarted broker draws the same ids again.
+        while True:
+            member_id = f"{prefix}-{_uuid_text(self._entropy.uuid())}"
+            if member_id not in self._pending and self._group.roster.get(member_id) is None:
+                return member_id
 
     def _hand_out(self, member_id: str, request: JoinGroupRequest) -> JoinGroupResponse:
         # Added at once, a client that misses the answer and retries would leave a member behind.

@@ -123,8 +123,9 @@ def restore_group(group: ClassicGroup, value: GroupMetadataValue) -> None:
     group.protocol_type = value.protocol_type or None
     group.protocol_name = value.protocol
     since_ms = value.current_state_timestamp
-    members = [_member(one, protocol_name) for one in value.members]
-    group.restore(members, value.leader, None if since_ms < 0 else since_ms)
+    # By id: nothing keeps a damaged record from naming a member twice.
+    members = {one.member_id: _member(one, protocol_name) for one in value.members}
+    group.restore(members.values(), value.leader, None if since_ms < 0 else since_ms)
 
 
 def _member(metadata: MemberMetadata, protocol_name: str) -> Member:

@@ -5,18 +5,25 @@ import logging
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_stub.coordinator.group_log import offset_record, read_entry
+from broker_stub.coordinator.group_log import (
+    group_record,
+    offset_record,
+    read_entry,
+    restore_group,
+)
+from broker_stub.coordinator.group_state import GroupState
 from broker_stub.coordinator.offsets import CommittedOffset
 from broker_stub.replica.batches import build_batch
-from pyclient.errors import CorruptRecordError, ProtocolError
+from pyclient.errors import CorruptRecordError, KafkaError, ProtocolError
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
 from pyclient.types import TopicPartition
+from tests.support.classic_group_world import GroupWorld
 from tests.support.group_member import GroupMember, find_coordinator, stable_pair
 from tests.support.node_harness import NodeHarness
 
@@ -97,6 +104,34 @@ def test_any_bytes_are_read_or_refused(key, value, record_type):
     for attempt in (key, struct.pack(">h", record_type) + key):
         with contextlib.suppress(CorruptRecordError, ProtocolError):
             read_entry(attempt, value)
+
+
+@st.composite
+def damaged_groups(draw):
+    """A group's record of two members, with some bytes changed."""
+    world = GroupWorld()
+    world.stable_pair()
+    _, value = group_record(world.group)
+    damaged = bytearray(value)
+    for _ in range(draw(st.integers(0, 3))):
+        damaged[draw(st.integers(2, len(damaged) - 1))] = draw(st.integers(0, 255))
+    return bytes(damaged)
+
+
+@settings(max_examples=200, deadline=None)
+@given(damaged_groups(), st.booleans())
+def test_a_group_restored_from_damaged_bytes_works_or_is_skipped(value, twice):
+    with contextlib.suppress(CorruptRecordError, ProtocolError):
+        _, restored = read_entry(GROUP_KEY, value)
+        if twice:
+            restored.members *= 2
+        world = GroupWorld()
+        restore_group(world.group, restored)
+        with contextlib.suppress(KafkaError):
+            world.join()
+        for _ in range(6):  # sessions, the rebalance, the sync that never comes, and again
+            world.advance(2**31)  # the longest timeout that a record can hold
+        assert world.group.state is GroupState.EMPTY
 
 
 def test_a_commit_of_an_old_client_keeps_its_expiry_over_a_restart(harness):
