@@ -8,6 +8,9 @@ for what it needs.
 - `net/`: the engine below them: I/O thread, connections, waiting
 - `protocol/`: Kafka's messages; `records/`: record batches; `_native/`, `_pure/`: their hot code
 - `config/`: the options
+- `structs`, `serializer/`, `partitioner/`, `coordinator/`, `future`, `codec`: kafka-python's module
+  paths, which re-export; `compat/`: for programs that were written for other clients
+- `cluster`: the cluster as partitioners see it
 - `cli/`: the command line; `perf/`: load tests
 - `errors`, `error_codes`, `types`, `interceptors`, `serialization`, `metrics`: what programs use
 - `metadata`: a snapshot of the cluster
@@ -19,51 +22,67 @@ from typing import TYPE_CHECKING, Any
 
 from pyclient._twin import NATIVE, NATIVE_REASON
 from pyclient.types import (
+    ConsumerGroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     ProducerRecord,
     RecordMetadata,
     TopicPartition,
+    TopicPartitionReplica,
 )
 from pyclient.version import __version__
 
 if TYPE_CHECKING:
     from pyclient.admin.admin import KafkaAdminClient
+    from pyclient.admin.records import IsolationLevel, OffsetSpec
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.interceptors import ProducerInterceptor
     from pyclient.producer.producer import KafkaProducer
     from pyclient.records.record import ConsumerRecord
-    from pyclient.serialization import Deserializer, JsonSerializer, Serializer
+    from pyclient.serialization import (
+        DefaultSerializer,
+        Deserializer,
+        JsonSerializer,
+        Serializer,
+    )
 
 __all__ = [
     "NATIVE",
     "NATIVE_REASON",
+    "ConsumerGroupMetadata",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
+    "DefaultSerializer",
     "Deserializer",
+    "IsolationLevel",
     "JsonSerializer",
     "KafkaAdminClient",
     "KafkaConsumer",
     "KafkaProducer",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
+    "OffsetSpec",
     "ProducerInterceptor",
     "ProducerRecord",
     "RecordMetadata",
     "Serializer",
     "TopicPartition",
+    "TopicPartitionReplica",
     "__version__",
 ]
 
 _HOMES = {
     "ConsumerRebalanceListener": "pyclient.consumer.rebalance_listener",
     "ConsumerRecord": "pyclient.records.record",
+    "DefaultSerializer": "pyclient.serialization",
     "Deserializer": "pyclient.serialization",
+    "IsolationLevel": "pyclient.admin.records",
     "JsonSerializer": "pyclient.serialization",
     "KafkaAdminClient": "pyclient.admin.admin",
     "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
+    "OffsetSpec": "pyclient.admin.records",
     "ProducerInterceptor": "pyclient.interceptors",
     "Serializer": "pyclient.serialization",
 }
@@ -82,3 +101,7 @@ def __getattr__(name: str) -> Any:
         raise ImportError(f"cannot import {home}: {error}") from error
     found = globals()[name] = getattr(module, name)
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES} - {"Any", "TYPE_CHECKING", "_HOMES"})

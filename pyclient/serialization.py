@@ -68,6 +68,28 @@ class JsonSerializer(DefaultSerializer):
         return None if data is None else json.loads(super().deserialize(topic, headers, data))
 
 
+class SerializeWrapper(Serializer):
+    """A function as a `Serializer`; None passes bytes through."""
+
+    def __init__(self, fn: Callable[[Any], Bytes | None] | None) -> None:
+        self.fn = fn
+
+    def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:  # noqa: ARG002
+        """Call the function."""
+        return data if self.fn is None else self.fn(data)
+
+
+class DeserializeWrapper(Deserializer):
+    """A function as a `Deserializer`; None passes bytes through."""
+
+    def __init__(self, fn: Callable[[bytes | None], Any] | None) -> None:
+        self.fn = fn
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:  # noqa: ARG002
+        """Call the function."""
+        return data if self.fn is None else self.fn(data)
+
+
 def serializer(configured: object) -> SerializeFunction | None:
     """The function of a configured serializer; None to pass bytes through."""
     return _function(configured, "serialize")

@@ -3,7 +3,8 @@
 Nodes are the folders of a package, and the modules beside them that folders import; all other
 modules beside them are one node. An arrow is an import when a module is loaded, a dotted arrow
 an import on first use. Arrows that follow from others are left out, and so are arrows to
-pyclient's leaves, which everything imports.
+pyclient's leaves, which everything imports. kafka-python's module paths, which only re-export, are
+left out too.
 """
 
 import re
@@ -18,7 +19,7 @@ from tests.support.source_tree import (
     sources,
     type_checking_lines,
 )
-from tests.test_tidy import LEAVES, RECORDS
+from tests.test_tidy import KAFKA_PYTHON, LEAVES, RECORDS
 
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- imports: written by `make docs` -->", "<!-- end of imports -->"
@@ -29,7 +30,7 @@ Graph = dict[str, set[str]]
 def node_of(module: str) -> str | None:
     """The node that a module belongs to, such as `broker_stub/log`; None if it is not drawn."""
     package, name, *_ = [*module.split("."), ""]
-    if package not in PACKAGES or (package == "pyclient" and name in LEAVES):
+    if package not in PACKAGES or (package == "pyclient" and name in LEAVES | KAFKA_PYTHON):
         return None
     if package == "pyclient" and name in RECORDS:
         return "pyclient/records"

@@ -32,9 +32,10 @@ LEAVES = {
     "version",
 }
 RECORDS = {"records", "_twin", "_native", "_pure"}  # one room: the twins are behind `records`
-CORE = LEAVES | RECORDS | {"config", "protocol", "metadata"}
+CORE = LEAVES | RECORDS | {"config", "protocol", "metadata", "cluster"}
 CLIENTS = {"producer", "consumer", "admin"}
-FACES = {"aio", "compat", "cli", "perf", "__init__", "__main__"}
+KAFKA_PYTHON = {"codec", "coordinator", "future", "partitioner", "serializer", "structs"}
+FACES = {"aio", "compat", "cli", "perf", "__init__", "__main__"} | KAFKA_PYTHON
 
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(LEAVES, LEAVES),
@@ -42,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": LEAVES,
     "protocol": LEAVES,
     "metadata": LEAVES | {"protocol"},
+    "cluster": LEAVES | {"metadata"},
     "net": CORE,
     **dict.fromkeys(CLIENTS, CORE | {"net"}),
     **dict.fromkeys(FACES, CORE | {"net"} | CLIENTS | FACES),

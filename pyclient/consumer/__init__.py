@@ -4,6 +4,7 @@
 - `group`: membership in a consumer group
 - `offsets`: commits, committed offsets, resets and lookups by time
 
+- `fetcher`: kafka-python's module path of `ConsumerRecord`, which re-exports
 - `arguments`: checks arguments of `KafkaConsumer`'s methods
 - `caller_requests`: what the caller's thread asks the I/O thread to do
 - `caller_wait`: how calls wait for the I/O thread, and `wakeup`
@@ -22,3 +23,7 @@
 - `topic_interest`: which topics' metadata is needed; patterns
 - `use_guard`: detects use by two threads at once
 """
+
+from pyclient.consumer.consumer import KafkaConsumer
+
+__all__ = ["KafkaConsumer"]

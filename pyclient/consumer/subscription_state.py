@@ -22,7 +22,9 @@ from pyclient.consumer.partition_state import (
     PartitionOffsets,
     PartitionState,
 )
-from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
+from pyclient.consumer.rebalance_listener import (
+    ConsumerRebalanceListener as ConsumerRebalanceListener,  # kafka-python's path of it
+)
 from pyclient.errors import IllegalStateError
 from pyclient.types import OffsetAndMetadata, TopicPartition
 

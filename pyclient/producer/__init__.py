@@ -1,5 +1,6 @@
 """The producer: from `send` on the caller's thread to the broker's answer on the I/O thread.
 
+- `kafka`, `future`: kafka-python's module paths, which re-export
 - `batch_result`: the outcome of a batch, shared by its records' futures
 - `batch_sizing`: how large a batch may grow
 - `batch_splitting`: splits a batch that the broker finds too large
@@ -25,3 +26,7 @@
 - `sequences`: sequence numbers of idempotent producers
 - `sticky_partitioner`: the partition of records without a key (KIP-794)
 """
+
+from pyclient.producer.producer import KafkaProducer
+
+__all__ = ["KafkaProducer"]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pyclient import _twin
+from pyclient.cluster import ClusterMetadata
 from pyclient.entropy import Entropy
-from pyclient.metadata import ClusterMetadata
 
 CustomPartitioner: TypeAlias = Callable[
     [str, Any, "bytes | None", Any, "bytes | None", ClusterMetadata], int
@@ -59,7 +59,22 @@ class DefaultPartitioner(Partitioner):
         partitions = _partitions(topic, cluster)
         if serialized_key is not None:
             return partition_for_key(serialized_key, len(partitions))
-        return self._entropy.choice(cluster.available_partitions_for_topic(topic) or partitions)
+        available = cluster.available_partitions_for_topic(topic)
+        return self._entropy.choice(sorted(available) if available else partitions)
+
+
+class StickyPartitioner(DefaultPartitioner):
+    """kafka-python's name for what is the default here: its rules for keys, else sticky.
+
+    The producer itself moves on after `batch.size` bytes (KIP-794), so this class cannot be
+    derived from: its methods would not be called.
+    """
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError(
+            "StickyPartitioner cannot be derived from: the producer does what it stands for."
+            " Derive from Partitioner or DefaultPartitioner"
+        )
 
 
 class RoundRobinPartitioner(Partitioner):
@@ -78,7 +93,8 @@ class RoundRobinPartitioner(Partitioner):
         cluster: ClusterMetadata,
     ) -> int:
         """The partition for the next record."""
-        choices = cluster.available_partitions_for_topic(topic) or _partitions(topic, cluster)
+        available = cluster.available_partitions_for_topic(topic)
+        choices = sorted(available) if available else _partitions(topic, cluster)
         return choices[next(self._counter) % len(choices)]
 
 
@@ -88,7 +104,7 @@ def custom_partitioner(configured: Any) -> CustomPartitioner | None:
     Either form of kafka-python's: an object with `partition()` (3.x), or a callable
     `(serialized_key, all_partitions, available_partitions)` (2.x).
     """
-    if configured is None:
+    if configured is None or isinstance(configured, StickyPartitioner):
         return None
     method: CustomPartitioner | None = getattr(configured, "partition", None)
     if method is not None:
@@ -103,14 +119,14 @@ def custom_partitioner(configured: Any) -> CustomPartitioner | None:
         cluster: ClusterMetadata,
     ) -> int:
         available = cluster.available_partitions_for_topic(topic) or ()
-        chosen: int = configured(serialized_key, list(_partitions(topic, cluster)), list(available))
+        chosen: int = configured(serialized_key, _partitions(topic, cluster), sorted(available))
         return chosen
 
     return partition
 
 
-def _partitions(topic: str, cluster: ClusterMetadata) -> tuple[int, ...]:
+def _partitions(topic: str, cluster: ClusterMetadata) -> list[int]:
     partitions = cluster.partitions_for_topic(topic)
     if not partitions:
         raise ValueError(f"topic {topic!r} is not in the metadata")
-    return partitions
+    return sorted(partitions)

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pyclient import _twin
+from pyclient.cluster import ClusterMetadata
 from pyclient.errors import (
     BrokerResponseError,
     BufferExhaustedError,
@@ -91,9 +92,9 @@ class RecordIntake:
                 queues, max_block_ms = self._find_topic(topic)
             if partition is None:
                 if self._partitioner is not None:
-                    snapshot = self._core.engine.metadata.snapshot
+                    cluster = ClusterMetadata(self._core.engine.metadata.snapshot)
                     partition = self._partitioner(
-                        topic, key, key_bytes, value, value_bytes, snapshot
+                        topic, key, key_bytes, value, value_bytes, cluster
                     )
                     if partition is None:
                         raise ValueError(f"the partitioner returned None for topic {topic!r}")

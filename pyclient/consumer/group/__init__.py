@@ -15,3 +15,17 @@
 - `solo`: subscribed topics without a group
 - `topic_partitions`: partitions grouped by topic, as bytes
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyclient.consumer.consumer import KafkaConsumer as KafkaConsumer
+
+
+def __getattr__(name: str) -> Any:
+    # kafka-python's module path of `KafkaConsumer`. Imported late: it imports this package.
+    if name == "KafkaConsumer":
+        from pyclient.consumer.consumer import KafkaConsumer
+
+        return KafkaConsumer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""kafka-python's modules of the group coordinator, as far as programs use them."""

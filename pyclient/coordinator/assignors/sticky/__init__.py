@@ -1,0 +1,1 @@
+"""kafka-python's modules of the sticky assignor."""

@@ -1,0 +1,7 @@
+"""kafka-python's module of `JsonSerializer`."""
+
+from pyclient.serialization import JsonSerializer
+
+__all__ = [
+    "JsonSerializer",
+]
