@@ -14,7 +14,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.source_tree import PACKAGES, ROOT, imports, room, sources
+from tests.support.source_tree import (
+    PACKAGES,
+    ROOT,
+    has_forward_references,
+    imports,
+    room,
+    sources,
+)
 
 # --- who may import whom -------------------------------------------------------------------------
 
@@ -283,6 +290,38 @@ def test_every_handler_has_the_message_file_that_it_is_named_after() -> None:
     messages = {file.name for file in (ROOT / "pyclient/protocol/messages").glob("*.py")}
     named = {file.name for file in handlers.glob("*.py") if not file.name.startswith("_")}
     assert named <= messages
+
+
+def test_annotations_are_postponed_only_for_forward_references() -> None:
+    wrong = [
+        source.path
+        for source in sources(*PACKAGES, "tests")
+        if "\nfrom __future__ import annotations\n" in source.text
+        and not has_forward_references(source)
+    ]
+    assert not wrong
+
+
+def test_every_logger_is_called_log() -> None:
+    wrong = [
+        f"{source.path}:{number} {line}"
+        for source in sources(*PACKAGES)
+        for number, line in enumerate(source.text.splitlines(), 1)
+        if re.search(r"=.*getLogger\(", line) and line != "log = logging.getLogger(__name__)"
+    ]
+    assert not wrong
+
+
+def test_section_dividers_have_one_form() -> None:
+    divider = re.compile(r"(?:    # --- .{1,83} -+|# --- .{1,91} -+)")
+    wrong = []
+    for source in sources(*PACKAGES, "tests"):
+        for number, line in enumerate(source.text.splitlines(), 1):
+            if not re.match(r"\s*#(?:\s*[-=#*]{2,}|.*[-=#*]{4,}$)", line):
+                continue
+            if not divider.fullmatch(line) or len(line) != (95 if line[0] == " " else 99):
+                wrong.append(f"{source.path}:{number} {line}")
+    assert not wrong
 
 
 def test_no_leftovers() -> None:

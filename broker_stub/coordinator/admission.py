@@ -107,7 +107,7 @@ class Admission:
                 f"not all members of group {group.group_id} support one of {', '.join(names)}"
             )
 
-    # -- new members ---------------------------------------------------------------------------
+    # --- new members -------------------------------------------------------------------------
 
     def _join_new(
         self, request: JoinGroupRequest, terms: JoinTerms
@@ -160,7 +160,7 @@ class Admission:
         self._group.add(member, request.protocol_type)
         return self._group.park_join(member)
 
-    # -- returning members ---------------------------------------------------------------------
+    # --- returning members -------------------------------------------------------------------
 
     def _rejoin(
         self, member: Member, request: JoinGroupRequest

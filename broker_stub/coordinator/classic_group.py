@@ -104,7 +104,7 @@ class ClassicGroup:
         topics = self.subscriptions.topics
         return self.protocol_type == CONSUMER if topics is None else topic in topics
 
-    # -- JoinGroup ---------------------------------------------------------------------------
+    # --- JoinGroup ---------------------------------------------------------------------------
 
     def join(
         self, request: JoinGroupRequest, terms: JoinTerms
@@ -153,7 +153,7 @@ class ClassicGroup:
             members=self.roster.describe(self.protocol_name) if leads else [],
         )
 
-    # -- the rebalance -----------------------------------------------------------------------
+    # --- the rebalance -----------------------------------------------------------------------
 
     def _prepare_rebalance(self) -> None:
         if self.state is GroupState.COMPLETING_REBALANCE:
@@ -246,7 +246,7 @@ class ClassicGroup:
         self._prepare_rebalance()
         self.complete_join_if_all_joined()
 
-    # -- SyncGroup ---------------------------------------------------------------------------
+    # --- SyncGroup ---------------------------------------------------------------------------
 
     def sync(self, request: SyncGroupRequest) -> SyncGroupResponse | Parked[SyncGroupResponse]:
         """Give a member its assignment, or park it until the leader has sent it.
@@ -310,7 +310,7 @@ class ClassicGroup:
         if not self._unsynced:
             self._cancel_timer()
 
-    # -- staying and leaving -----------------------------------------------------------------
+    # --- staying and leaving -----------------------------------------------------------------
 
     def heartbeat(self, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
         """Renew a member's session.
@@ -406,7 +406,7 @@ class ClassicGroup:
     def _rebalancing(self) -> RebalanceInProgressError:
         return RebalanceInProgressError(f"group {self.group_id} is rebalancing")
 
-    # -- the log, the timer, the state -------------------------------------------------------
+    # --- the log, the timer, the state -------------------------------------------------------
 
     def persist(self) -> None:
         """Write the group to the log.

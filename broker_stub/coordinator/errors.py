@@ -4,8 +4,6 @@ Clients of groups understand the coordinator's errors, not those of a partition:
 NOT_COORDINATOR they look up the coordinator again and retry. The mapping is Apache Kafka's.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyclient.error_codes import (

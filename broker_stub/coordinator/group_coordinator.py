@@ -71,7 +71,7 @@ class GroupCoordinator:
         self._retention_ms: int = config["offsets.retention.minutes"] * _MS_PER_MINUTE
         self._schedule_retention()
 
-    # -- membership --------------------------------------------------------------------------
+    # --- membership --------------------------------------------------------------------------
 
     def join(
         self, request: JoinGroupRequest, terms: JoinTerms
@@ -142,7 +142,7 @@ class GroupCoordinator:
             on_change=self._persist,
         )
 
-    # -- offsets -----------------------------------------------------------------------------
+    # --- offsets -----------------------------------------------------------------------------
 
     def check_commit(
         self,
@@ -216,7 +216,7 @@ class GroupCoordinator:
         for group_id, partitions in list(self.offsets.of_topic(topic)):
             self.delete_offsets(group_id, partitions)
 
-    # -- retention ---------------------------------------------------------------------------
+    # --- retention ---------------------------------------------------------------------------
 
     def _schedule_retention(self) -> None:
         interval_ms = self._node.config["offsets.retention.check.interval.ms"]
@@ -242,7 +242,7 @@ class GroupCoordinator:
             except KafkaError as error:
                 diagnostics.warn("expired offsets of group %s stay: %s", group_id, error)
 
-    # -- looking at groups, and deleting them ------------------------------------------------
+    # --- looking at groups, and deleting them ------------------------------------------------
 
     def groups(self) -> list[ClassicGroup]:
         """All groups, also those that only have offsets."""
@@ -282,7 +282,7 @@ class GroupCoordinator:
         del self._groups[group_id]
         group.die(NotCoordinatorError.code)
 
-    # -- the log -----------------------------------------------------------------------------
+    # --- the log -----------------------------------------------------------------------------
 
     def _append(self, group_id: str, records: Sequence[KeyValue]) -> None:
         replicas = self._node.replicas

@@ -1,7 +1,5 @@
 """The error for transactional ids, as long as there is no transaction coordinator."""
 
-from __future__ import annotations
-
 from pyclient.error_codes import BrokerResponseError, TransactionalIdAuthorizationError
 
 

@@ -49,7 +49,7 @@ class FileRecords:
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self.path}: {error}") from error
 
-    # Writing
+    # --- writing -----------------------------------------------------------------------------
 
     def append(self, batches: memoryview) -> None:
         """Write the batches with one system call, if the kernel takes them all at once.
@@ -88,7 +88,7 @@ class FileRecords:
         self.size = size
         self._first_timestamp = None
 
-    # Reading
+    # --- reading -----------------------------------------------------------------------------
 
     def walk(self, position: int, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
         """Batch headers with their positions, starting at `position`.

@@ -161,7 +161,7 @@ class Housekeeping:
         for log in self._logs().values():
             log.expire_producers(now_ms, self._settings.producer_id_expiration_ms)
 
-    # Long work
+    # --- long work ---------------------------------------------------------------------------
 
     def _work_on(self) -> None:
         """Run one step of the long work. Flushes, which acks wait for, run between steps."""

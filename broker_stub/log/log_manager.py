@@ -80,7 +80,7 @@ class LogManager:
             self._paths, clock=clock, files=self._files, settings=settings, logs=self.logs
         )
 
-    # Creating and deleting
+    # --- creating and deleting ---------------------------------------------------------------
 
     @property
     def directory_ids(self) -> dict[str, bytes]:
@@ -203,7 +203,7 @@ class LogManager:
             self._requested.append(take_on)
         self.on_work()
 
-    # Start and stop
+    # --- start and stop ----------------------------------------------------------------------
 
     def open(self) -> None:
         """Lock the data directories and open every log in them, with recovery after a crash.
@@ -328,7 +328,7 @@ class LogManager:
         for log_dir in self._dirs:
             log_dir.release()
 
-    # Housekeeping
+    # --- housekeeping ------------------------------------------------------------------------
 
     def run_due(self) -> float:
         """Run the work that is due; returns the milliseconds until the next. Blocks."""

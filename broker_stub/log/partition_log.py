@@ -171,7 +171,7 @@ class PartitionLog:
             delay_ms = self._flushes.next_flush_ms(config.flush_ms, self._log_end_offset)
         self._schedule_flush(delay_ms)
 
-    # Offsets and epochs
+    # --- offsets and epochs ------------------------------------------------------------------
 
     @property
     def log_start_offset(self) -> int:
@@ -222,7 +222,7 @@ class PartitionLog:
         with self._lock:
             return self.leader_epochs.end_offset_for(leader_epoch, self._log_end_offset)
 
-    # Producers
+    # --- producers ---------------------------------------------------------------------------
 
     def producers(self) -> tuple[ProducerEntry, ...]:
         """The producers that the log currently remembers."""
@@ -239,7 +239,7 @@ class PartitionLog:
         with self._lock:
             self.producer_state.expire(now_ms, expiration_ms)
 
-    # Appending
+    # --- appending ---------------------------------------------------------------------------
 
     def append(
         self,
@@ -337,7 +337,7 @@ class PartitionLog:
         segments.active.append(view, places)
         return rolled
 
-    # Reading
+    # --- reading -----------------------------------------------------------------------------
 
     @property
     def size(self) -> int:
@@ -421,7 +421,7 @@ class PartitionLog:
         if self._closed:
             raise KafkaStorageError(f"the log of {self.topic}-{self.partition} is closed")
 
-    # Deleting
+    # --- deleting ----------------------------------------------------------------------------
 
     def delete_records(self, offset: int) -> int:
         """Move the log start to `offset` (-1: the high watermark); returns the new start.
@@ -473,7 +473,7 @@ class PartitionLog:
             if self.leader_epochs.truncate_from_start(offset) and self._segments:
                 self._directory.rewrite_leader_epochs()
 
-    # Flushing and closing
+    # --- flushing and closing ----------------------------------------------------------------
 
     def flush(self) -> None:
         """Fsync everything appended so far. Blocks: background thread only.

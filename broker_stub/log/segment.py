@@ -153,7 +153,7 @@ class Segment:
             self._created_ms = now_ms
         return now_ms - self._created_ms
 
-    # Writing
+    # --- writing -----------------------------------------------------------------------------
 
     def append(self, batches: memoryview, places: Sequence[BatchPlace]) -> None:
         """Write the batches and index them.
@@ -205,7 +205,7 @@ class Segment:
             # Recovery rebuilds it.
             self._files.sync(self.transaction_index.path)
 
-    # Indexes
+    # --- indexes -----------------------------------------------------------------------------
 
     @property
     def indexes(self) -> SegmentIndexes:
@@ -260,7 +260,7 @@ class Segment:
             and self.transaction_index.is_sound(self.base_offset)
         )
 
-    # Files
+    # --- files -------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Drop the open files from the cache; readers of a slice keep theirs."""

@@ -84,7 +84,7 @@ class DeliveryChecker:
         self._polled: defaultdict[tuple[str, TopicPartition], list[int]] = defaultdict(list)
         self._found: list[Anomaly] = []
 
-    # What happened
+    # --- what happened -----------------------------------------------------------------------
 
     def sent(self, sender: str, value: bytes) -> Sent:
         """A sender sends a record, after its earlier ones."""
@@ -139,7 +139,7 @@ class DeliveryChecker:
             text = f"{_short(value)} and {_short(other)}, both at {_place(partition, offset)}"
             self._find("inconsistent offsets", text)
 
-    # What to make of it
+    # --- what to make of it ------------------------------------------------------------------
 
     def check(self) -> None:
         """Raise if a guarantee was violated.

@@ -102,7 +102,7 @@ def _damaged(codec: str, error: object) -> CorruptRecordError:
     return CorruptRecordError(f"the {codec} data is damaged: {error}")
 
 
-# gzip
+# --- gzip ----------------------------------------------------------------------------------------
 
 
 @cache  # a failed import takes longer than expanding a batch
@@ -141,7 +141,7 @@ def _gunzip(data: memoryview, max_expanded: int) -> Buffer:
     return out[0] if len(out) == 1 else b"".join(out)
 
 
-# snappy: raw blocks in the xerial framing that Kafka writes
+# --- snappy: raw blocks in the xerial framing that Kafka writes ----------------------------------
 
 
 def _snappy(data: Buffer, _level: int | None) -> Buffer:
@@ -199,7 +199,7 @@ def _snappy_length(block: memoryview) -> int:
     raise _damaged("snappy", "a block without its length")
 
 
-# lz4
+# --- lz4 -----------------------------------------------------------------------------------------
 
 
 def _lz4(data: Buffer, level: int | None) -> Buffer:
@@ -269,7 +269,7 @@ def _xxhash32(data: bytes) -> int:
     return hashed ^ hashed >> 16
 
 
-# zstd
+# --- zstd ----------------------------------------------------------------------------------------
 
 
 class _ZstdContexts(threading.local):

@@ -6,8 +6,6 @@ ours is: faster, smaller, or cheaper in CPU. `--part NAME` measures one part (it
 `--list` names them. `BENCH_SCALE=0.1` makes it a short try.
 """
 
-from __future__ import annotations
-
 import argparse
 import compileall
 import os
@@ -83,7 +81,7 @@ def row(what: str, pairs: list[tuple[float, float]], bar: float, *, more_is_bett
     return Row(what, ours, theirs, statistics.median(ratios), bar)
 
 
-# -- starting --------------------------------------------------------------------------------------
+# --- starting ------------------------------------------------------------------------------------
 
 
 def start_ours() -> float:
@@ -126,7 +124,7 @@ def starts(folder: Path) -> Iterator[Row]:
     yield row("in-process start to first ack, s", in_process, 50, more_is_better=False)
 
 
-# -- load ------------------------------------------------------------------------------------------
+# --- load ----------------------------------------------------------------------------------------
 
 
 def measured(broker: Broker, run: Callable[[], int]) -> Spent:
@@ -206,7 +204,7 @@ def memory(what: str, ours: Broker, theirs: Broker, bar: float) -> Row:
     return row(f"resident memory {what}, MB", [(sizes[0], sizes[1])], bar, more_is_better=False)
 
 
-# -- all of it -------------------------------------------------------------------------------------
+# --- all of it -----------------------------------------------------------------------------------
 
 
 @contextmanager

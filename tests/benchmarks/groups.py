@@ -6,8 +6,6 @@ heartbeats. Both brokers have the same `group.initial.rebalance.delay.ms`, and o
 plays all members, so that no client library is measured.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

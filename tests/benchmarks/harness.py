@@ -5,8 +5,6 @@ measured alternately depends on either far less. `make bench` prints a table per
 where a bar is missed.
 """
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time

@@ -5,8 +5,6 @@ do for a while. The CPU time of that while is what counts. All of them idle besi
 and kafka-python's; that they hardly disturb each other is what is being measured.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

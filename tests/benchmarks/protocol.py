@@ -5,8 +5,6 @@ as response, in versions that both speak. Both sides start from finished objects
 body's bytes, or start from these and end with objects; the bytes are compared before the race.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

@@ -5,11 +5,9 @@ aiokafka finishes its batch as we do. kafka-python does not: its checksum is as 
 it finds, and would hide what an append costs; nor do we where we race it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from types import ModuleType
 from typing import Any
@@ -30,7 +28,7 @@ VALUE = b"v" * 100
 COUNT = 120
 OFFSETS = range(COUNT)
 TIMESTAMPS = [1_700_000_000_000 + index for index in OFFSETS]
-NO_HEADERS: repeat[list[Any]] = repeat([])
+NO_HEADERS: Iterator[list[Any]] = repeat([])
 FETCHED_BATCHES = 84  # ten thousand records
 
 # Runs an iterator to its end in C, so that both sides are measured and not the loop around them.

@@ -6,8 +6,6 @@ and reads. Only of a request that may rightly be left without an answer for long
 close its own side.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requests to mutate: Apache Kafka's own bytes, and some that do something on a test's broker."""
 
-from __future__ import annotations
-
 from broker_stub.handlers import SERVED
 from pyclient.protocol.frame import LENGTH, request_frame
 from pyclient.protocol.header import RequestHeader, request_header_version

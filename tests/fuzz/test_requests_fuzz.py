@@ -1,7 +1,5 @@
 """Mutated requests to the broker: an answer, an error or a hang-up, and it serves on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

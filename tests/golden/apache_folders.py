@@ -4,8 +4,6 @@ A test opens a copy; the broker opens it at the time of its newest record, or
 retention, compaction and the expiry of offsets would change what is there.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import lzma

@@ -1,7 +1,5 @@
 """A folder of Apache Kafka, served: what every reader gets, now and after more was written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The examples of docs/drop-in.md run, and do what they promise."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The program is a string that runs twice: with `kafka` and with `pyclient`, on th
 what it returns must be the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

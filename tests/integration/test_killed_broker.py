@@ -4,8 +4,6 @@ The producer's records are there once each, in order; the members of a group go 
 committed, skip nothing, and repeat only what they had not committed yet.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading

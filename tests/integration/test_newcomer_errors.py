@@ -1,7 +1,5 @@
 """What a newcomer meets first: each mistake ends in one clear message, of the right class."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 

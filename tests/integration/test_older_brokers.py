@@ -1,7 +1,5 @@
 """Every client against our broker playing older ones: the features they had, in their versions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

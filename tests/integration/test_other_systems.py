@@ -1,7 +1,5 @@
 """macOS and Windows, as far as Linux can show them: without what those systems lack."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

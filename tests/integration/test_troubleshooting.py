@@ -1,7 +1,5 @@
 """The README's table of troubles, row by row against what the clients really say."""
 
-from __future__ import annotations
-
 import re
 import socket
 import ssl

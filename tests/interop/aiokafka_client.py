@@ -1,7 +1,5 @@
 """aiokafka, as a `ForeignClient`."""
 
-from __future__ import annotations
-
 import asyncio
 
 from tests.interop.foreign_records import TIMEOUT_SECONDS, Record, by_partition

@@ -1,7 +1,5 @@
 """What to ask our broker and Apache Kafka for, to compare their answers: mistakes, mostly."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 from pyclient.protocol.messages import alter_configs, incremental_alter_configs

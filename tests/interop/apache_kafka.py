@@ -5,8 +5,6 @@ cache folder) and fetched once. Where Java, Maven or the jars can't be had, `una
 says why; CI sets `CI=true`, and there the reason is a failure instead of a skip.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

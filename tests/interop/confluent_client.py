@@ -1,7 +1,5 @@
 """confluent-kafka, which is librdkafka, as a `ForeignClient`."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from tests.interop.foreign_records import TIMEOUT_SECONDS, Record, by_partition

@@ -1,7 +1,5 @@
 """Fixtures for foreign peers: Apache Kafka, one node for the whole session."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

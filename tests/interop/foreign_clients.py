@@ -1,7 +1,5 @@
 """Three clients that are not ours, behind one small face: produce, and read assigned partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Members of a consumer group, by three clients that are not ours; each in a thread of its own."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from threading import Event, Thread

@@ -1,7 +1,5 @@
 """Records as they go into any client and come out of it again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

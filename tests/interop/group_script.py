@@ -84,7 +84,7 @@ class GroupScript:
         """Let real time pass: both brokers have real clocks."""
         Event().wait(seconds)
 
-    # -- membership --------------------------------------------------------------------------
+    # --- membership --------------------------------------------------------------------------
 
     def start_join(self, name: str, version: int = 9, **fields: Any) -> None:
         """Send a JoinGroup; `joined` takes the answer."""
@@ -184,7 +184,7 @@ class GroupScript:
         response = self.ask("admin", request, version)
         return response.error_code, [one.error_code for one in response.members]
 
-    # -- offsets and administration ----------------------------------------------------------
+    # --- offsets and administration ----------------------------------------------------------
 
     def commit(self, name: str, generation: int, version: int = 9, **fields: Any) -> int:
         partition = OffsetCommitRequestPartition(

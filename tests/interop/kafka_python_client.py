@@ -1,7 +1,5 @@
 """kafka-python, as a `ForeignClient`."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from tests.interop.foreign_records import TIMEOUT_SECONDS, Record, by_partition

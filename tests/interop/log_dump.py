@@ -4,8 +4,6 @@ It ends with 0 whatever it found. What contradicts across files or records is to
 error once all was read; damage within a file on standard output, where it is met.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

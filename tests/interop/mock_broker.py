@@ -1,7 +1,5 @@
 """The mock broker inside librdkafka, with a raw connection: batches go in and out untouched."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """All that aiokafka's admin client has, on `python -m broker_stub`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count

@@ -3,8 +3,6 @@
 Ids, addresses, times and the order of results may differ; every other field is compared.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Apache Kafka's command-line tools on our broker and on Apache Kafka print the same."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Apache Kafka's own log dump reads what our broker wrote, and has no complaint."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

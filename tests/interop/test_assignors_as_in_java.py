@@ -5,8 +5,6 @@ one is more balanced and the other stickier. So single groups are compared where
 same topics, and the others as a whole.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Our options against Apache Kafka's own: the same names, types and defaults."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub import Broker

@@ -1,7 +1,5 @@
 """Partitions, records and configurations changed by the admin clients of others, likewise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Topics and configurations, by the admin clients of others, on `python -m broker_stub`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Batches of confluent-kafka, kafka-python and aiokafka read by us, and ours by them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any

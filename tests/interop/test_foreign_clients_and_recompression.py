@@ -1,7 +1,5 @@
 """Clients that share no code with us write to, and read from, topics with a codec of their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub import Broker

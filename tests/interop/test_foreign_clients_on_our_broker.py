@@ -3,8 +3,6 @@
 As a process it takes its short cuts for Produce and Fetch, which a broker in the test does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

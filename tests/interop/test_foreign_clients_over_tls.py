@@ -1,7 +1,5 @@
 """Clients that share no code with us, with TLS and certificates, on `python -m broker_stub`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Idempotent producers that share no code with us, while our broker fails and hangs up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Groups listed, described and deleted by the admin clients of others, on a process of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Groups of two, by clients that share no code with us, on `python -m broker_stub`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from signal import SIGTERM

@@ -3,8 +3,6 @@
 The broker has no transactions yet; a client that retried for ever would look like a hang.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

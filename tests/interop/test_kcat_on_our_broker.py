@@ -1,7 +1,5 @@
 """kcat, as Debian packages it, against `python -m broker_stub`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

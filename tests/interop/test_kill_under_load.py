@@ -4,8 +4,6 @@ Whether that producer has to send a batch again is up to chance. So a second one
 log, and sends again after every start what was acked before the kill.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import deque

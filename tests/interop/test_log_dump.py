@@ -1,7 +1,5 @@
 """The log dump's complaints are seen: those about damaged files, and no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

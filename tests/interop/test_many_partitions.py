@@ -1,7 +1,5 @@
 """More partitions than open files are allowed. `make bench` has ten thousand of them."""
 
-from __future__ import annotations
-
 from tests.support.many_partitions import many_partitions
 
 

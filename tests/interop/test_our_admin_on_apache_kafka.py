@@ -1,7 +1,5 @@
 """Our admin client on Apache Kafka 4.3: topics, partitions, records, configurations, groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

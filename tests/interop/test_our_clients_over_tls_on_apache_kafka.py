@@ -1,7 +1,5 @@
 """Our producer, consumer and admin client on Apache Kafka 4.3 over TLS."""
 
-from __future__ import annotations
-
 import ssl
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Our consumer on Apache Kafka 4.3, fed by and side by side with confluent-kafka."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

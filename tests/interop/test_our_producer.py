@@ -3,8 +3,6 @@
 One body for all, so that each broker is held against the same bytes.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from typing import Any

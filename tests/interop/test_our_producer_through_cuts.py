@@ -1,7 +1,5 @@
 """Our idempotent producer on Apache Kafka, through connections that break in mid-answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyclient import KafkaProducer

@@ -4,8 +4,6 @@ What both keep is compared: every field of the batch header that the broker deci
 record. Refused batches are answered alike, record by record.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Under all that can go wrong; afterwards `TopicChecker` judges.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

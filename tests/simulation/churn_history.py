@@ -5,8 +5,6 @@ whatever is there. Every ack promises that the record is on the disk (`flush.mes
 as its topic lives, it is there, at its offset, whatever crashed meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 

@@ -5,8 +5,6 @@ aborted transactions, one of which is deleted and created again; the broker's me
 and then. `GroupChecker` judges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,7 +95,7 @@ class ConsumerWorld:
             "bootstrap_timeout_ms": 5_000,
         }
 
-    # The other programs
+    # --- the other programs ------------------------------------------------------------------
 
     def write(self) -> None:
         """Records come, and the fleeting topic goes and comes."""

@@ -5,8 +5,6 @@ One of them by hand, from seed 17 on, every second seed, 100 of them, at most a 
     python -m tests.simulation.explorer producer 17 2 100 60
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import subprocess

@@ -113,7 +113,7 @@ class GroupChecker:
         self._violation: AssertionError | None = None
         world.broker.watch(self._watch)
 
-    # What consumers report
+    # --- what consumers report ---------------------------------------------------------------
 
     def member(self, name: str) -> Reader:
         """A member of the group."""
@@ -139,7 +139,7 @@ class GroupChecker:
                 f"{partition} is owned twice in generation {generation}: by {owner} and {name}"
             )
 
-    # What the broker is asked
+    # --- what the broker is asked ------------------------------------------------------------
 
     def _watch(self, node: Node) -> None:
         if node is not self._watched:
@@ -201,7 +201,7 @@ class GroupChecker:
         if self._violation is not None:
             raise self._violation
 
-    # The end
+    # --- the end -----------------------------------------------------------------------------
 
     def unsettled(self) -> str | None:
         """Why the group is not settled yet: a partition without an owner, an unread record."""

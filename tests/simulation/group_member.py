@@ -59,7 +59,7 @@ class GroupMember(ConsumerRebalanceListener):
         self._in_listener_ms = 0.0
         self._crash: Callable[[], None] = lambda: None
 
-    # The program
+    # --- the program -------------------------------------------------------------------------
 
     def run(self) -> None:
         """Use one consumer after another until it is calm, then poll until all is read."""
@@ -155,7 +155,7 @@ class GroupMember(ConsumerRebalanceListener):
             self._crash()
             self.reader.ended()
 
-    # What it does with its consumer
+    # --- what it does with its consumer ------------------------------------------------------
 
     @property
     def _in_use(self) -> KafkaConsumer:
@@ -337,7 +337,7 @@ class GroupMember(ConsumerRebalanceListener):
         self.consumer = None
         return "end"
 
-    # What is called back
+    # --- what is called back -----------------------------------------------------------------
 
     def _deserialize(self, value: bytes | None) -> bytes | None:
         if not self._history.is_calm:
@@ -376,7 +376,7 @@ class GroupMember(ConsumerRebalanceListener):
             at_last()
             self._in_listener_ms += self._now_ms() - began_ms
 
-    # Checks
+    # --- checks ------------------------------------------------------------------------------
 
     def _sample(self) -> None:
         """Say in which generation which partitions are assigned."""

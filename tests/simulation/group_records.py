@@ -5,8 +5,6 @@ batches. A topic may be deleted and created again; each creation is a life of it
 value names the life that it belongs to.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -77,7 +75,7 @@ class GroupRecords:
         self._count = 0
         self._producers = 0
 
-    # Topics
+    # --- topics ------------------------------------------------------------------------------
 
     def create(self, topic: str, partitions: int) -> None:
         """Create a topic. Not from a program."""
@@ -135,7 +133,7 @@ class GroupRecords:
         number = self.lives.get(partition.topic)
         return None if number is None else Life(partition.topic, number, partition.partition)
 
-    # Records
+    # --- records -----------------------------------------------------------------------------
 
     def write_some(self) -> None:
         """Write something to a partition by chance. Does nothing while the broker is down."""

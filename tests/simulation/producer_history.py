@@ -4,8 +4,6 @@ Afterwards every acknowledged record is in its log, once and in order; every oth
 with an error that fits; and all memory is back. `DeliveryChecker` has the rules of the records.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from typing import Any

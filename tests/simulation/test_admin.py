@@ -1,7 +1,5 @@
 """Admin clients in simulated worlds: what they say they did is done, and nothing by halves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Topics that come and go in simulated worlds: what was flushed to one that lives is there."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.log.files.file_names import LOG_SUFFIX

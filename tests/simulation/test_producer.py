@@ -1,7 +1,5 @@
 """Producers in simulated worlds: each acknowledged record once and in order, no memory lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A seed is all that it takes to see a history again, to the byte."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

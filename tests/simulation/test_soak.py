@@ -5,8 +5,6 @@ prints counts those of CI too. A run that finds something does not move on. The 
 `build/`, which is nobody's but this machine's.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -6,8 +6,6 @@ alteration carries a mark of its own, a value that nobody else sets, so that the
 told from that of another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

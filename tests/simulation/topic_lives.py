@@ -5,8 +5,6 @@ went. What no call could ever excuse is an error at once: a topic that is half t
 comes back from the dead, and a crash that changes anything but what was just under way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise

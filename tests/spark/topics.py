@@ -1,7 +1,5 @@
 """Filling and reading topics around a Spark job, with our own clients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pyclient import ConsumerRecord, KafkaConsumer, KafkaProducer, TopicPartition

@@ -4,8 +4,6 @@ confluent-kafka produces and consumes; a bare loop fetches without looking at re
 function returns what it moved, so that the caller divides by time and by the process's CPU.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

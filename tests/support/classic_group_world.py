@@ -1,7 +1,5 @@
 """One classic group without a node: its clock, its timers, and what it wrote to the log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from broker_stub.coordinator.classic_group import ClassicGroup

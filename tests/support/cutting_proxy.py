@@ -3,8 +3,6 @@
 For brokers that cannot be told to fail: they advertise the proxy's address as their own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

@@ -4,8 +4,6 @@ Patched over `os` and `open`, so it is the code's own calls that fail, and what 
 before is really there.
 """
 
-from __future__ import annotations
-
 import builtins
 import os
 from collections.abc import Callable

@@ -4,8 +4,6 @@ It imports nothing but sockets: what is measured is the broker's start, not the 
 program it starts a broker in its own process, and prints how many seconds that took.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

@@ -111,7 +111,7 @@ class LoadMember:
         self.is_free = True
         answer(_decoded(body, request, version))
 
-    # -- the protocol ------------------------------------------------------------------------
+    # --- the protocol ------------------------------------------------------------------------
 
     def find(self) -> None:
         self.send(FindCoordinatorRequest(key=self.group_id), 3, self._found)

@@ -96,7 +96,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.owners: dict[tuple[int, int], str] = {}
         self.generation_id = 0
 
-    # -- what clients do ---------------------------------------------------------------------
+    # --- what clients do ---------------------------------------------------------------------
 
     @rule(number=clients, changed=st.booleans(), twice=st.booleans())
     def join(self, number: int, changed: bool, twice: bool) -> None:
@@ -215,7 +215,7 @@ class GroupMachine(RuleBasedStateMachine):
             None if group is None else (group.state, group.generation_id, len(group.roster))
         )
 
-    # -- what happens to the broker ----------------------------------------------------------
+    # --- what happens to the broker ----------------------------------------------------------
 
     @rule(milliseconds=st.sampled_from([1, 400, 3_000, SESSION_MS, REBALANCE_MS]))
     def advance(self, milliseconds: int) -> None:
@@ -235,7 +235,7 @@ class GroupMachine(RuleBasedStateMachine):
         for seen in [one for one in self.leaders if one > self.generation_id]:
             del self.leaders[seen]
 
-    # -- what must hold ----------------------------------------------------------------------
+    # --- what must hold ----------------------------------------------------------------------
 
     @invariant()
     def whoever_waits_has_a_deadline(self) -> None:
@@ -283,7 +283,7 @@ class GroupMachine(RuleBasedStateMachine):
             self.harness.node.close()
             shutil.rmtree(self.folder)
 
-    # -- the protocol ------------------------------------------------------------------------
+    # --- the protocol ------------------------------------------------------------------------
 
     def _group(self) -> Any:
         groups = self.harness.node.coordinator.groups()

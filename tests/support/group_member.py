@@ -1,7 +1,5 @@
 """A member of a classic group, request by request, in whatever versions a test wants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -1,7 +1,5 @@
 """More partitions than a process may have files open: created, produced to, consumed."""
 
-from __future__ import annotations
-
 import sys
 import time
 

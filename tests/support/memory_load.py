@@ -4,8 +4,6 @@
 is closed. It writes a line of JSON each second, and a last one when all is acknowledged.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Data folders with a metadata log of a test's own making, as Apache Kafka could have left them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 As Apache Kafka of that release advertises it. An API that is not named did not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from broker_stub import Broker

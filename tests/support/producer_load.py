@@ -6,8 +6,6 @@ its turn comes. Every client is used as its users do, and asked for the same gua
 and idempotence, and an outcome for every record (futures, or delivery callbacks with polling).
 """
 
-from __future__ import annotations
-
 import json
 import random
 import statistics

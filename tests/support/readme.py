@@ -1,7 +1,5 @@
 """The examples of the README, as code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Cuts count the bytes on the wire, those of a TLS handshake included. Every conne
 thread; the script itself runs under one lock.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

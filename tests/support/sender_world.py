@@ -118,7 +118,7 @@ class SenderWorld:
         )
         self.tell_leaders()
 
-    # What the sender asks of the network.
+    # --- what the sender asks of the network -------------------------------------------------
 
     def ready(self, node, now_ms):
         return self.connections[node].is_ready
@@ -126,7 +126,7 @@ class SenderWorld:
     def ready_at_ms(self, node, now_ms):
         return float("inf")
 
-    # Steps.
+    # --- steps -------------------------------------------------------------------------------
 
     def tell_leaders(self):
         """Let the client learn who leads."""
@@ -217,7 +217,7 @@ class SenderWorld:
                 self.clock.advance(next_poll_ms - self.clock.monotonic_ms())
         raise AssertionError(f"not settled: {self.accumulator.incomplete_count} batches are left")
 
-    # What must hold.
+    # --- what must hold ----------------------------------------------------------------------
 
     def values(self, partition):
         return [record.value for record in self.logs[partition].records]

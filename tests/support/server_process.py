@@ -1,7 +1,5 @@
 """`python -m broker_stub` as a process: on one port and one folder, through any number of lives."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

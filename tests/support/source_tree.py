@@ -67,3 +67,42 @@ def _type_checking(node: ast.AST) -> bool:
 def room(module: str) -> str:
     """`net` of `pyclient.net.waiting`; "" of `pyclient` itself."""
     return [*module.split("."), ""][1]
+
+
+def has_forward_references(source: Source) -> bool:
+    """Whether an annotation names what only type checkers import, or what is defined below it."""
+    if type_checking_lines(source):
+        return True
+    ends = {
+        name: node.end_lineno or node.lineno
+        for node in source.tree.body
+        for name in _defined_names(node)
+    }
+    return any(
+        ends.get(name.id, 0) >= name.lineno
+        for annotation in _evaluated_annotations(source.tree)
+        for name in ast.walk(annotation)
+        if isinstance(name, ast.Name)
+    )
+
+
+def _defined_names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _evaluated_annotations(parent: ast.AST) -> Iterator[ast.expr]:
+    """The annotations that an import evaluates, so none of what is inside a function."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = node.args
+            given = [*own.posonlyargs, *own.args, *own.kwonlyargs, own.vararg, own.kwarg]
+            yield from (each.annotation for each in given if each and each.annotation)
+            if node.returns:
+                yield node.returns
+        elif isinstance(node, ast.AnnAssign):
+            yield node.annotation
+        else:
+            yield from _evaluated_annotations(node)

@@ -1,7 +1,5 @@
 """PEM files that are like no others: encrypted, damaged, expired, of another authority."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

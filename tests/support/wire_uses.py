@@ -1,7 +1,5 @@
 """What each client does in a `WireWorld`, from its making to its close, and what comes of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer

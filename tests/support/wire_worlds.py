@@ -4,8 +4,6 @@ A test written for a `WireWorld` runs in all three. In memory time is the test's
 is the machine's, so waits are short and no test depends on how long anything takes.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager

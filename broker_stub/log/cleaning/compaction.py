@@ -97,7 +97,7 @@ class Compaction:
         if is_whole:
             self.end_offset = end_offset
 
-    # Keys
+    # --- keys --------------------------------------------------------------------------------
 
     def _gather_keys(self) -> Work:
         """Collect the last offset of every key in the dirty part, as far as the map has room."""
@@ -133,7 +133,7 @@ class Compaction:
         reached = min(offset, self._dirty_to - 1)
         self._offsets.latest_offset = max(self._offsets.latest_offset, reached)
 
-    # Segments
+    # --- segments ----------------------------------------------------------------------------
 
     def _groups(self, segments: Sequence[Segment]) -> list[list[Segment]]:
         """Adjacent segments that fit into one, even if no record is dropped."""

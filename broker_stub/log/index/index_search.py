@@ -48,7 +48,7 @@ class IndexSearch:
     def _time_index(self) -> TimeIndex:
         return self.indexes.time_index
 
-    # By offset and position
+    # --- by offset and position --------------------------------------------------------------
 
     def find(self, offset: int) -> tuple[int, BatchHeader] | None:
         """The first batch that ends at or after `offset`, with its position.
@@ -227,7 +227,7 @@ class IndexSearch:
             return before[1]
         return None if self._batch_of(self._next_entry(entry[0] + 1)) is None else 0
 
-    # By time
+    # --- by time -----------------------------------------------------------------------------
 
     @property
     def max_timestamp(self) -> tuple[int, int]:
@@ -291,7 +291,7 @@ class IndexSearch:
             self.report_damaged(self._time_index)
         return None
 
-    # Damaged indexes
+    # --- damaged indexes ---------------------------------------------------------------------
 
     def report_damaged(self, index: SparseIndex) -> None:
         """Stop using an index that does not match the log, and have it rebuilt."""

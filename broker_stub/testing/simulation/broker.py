@@ -79,7 +79,7 @@ class SimulatedBroker:
             raise IllegalStateError("the broker is down")
         return self._life.node
 
-    # Life and death
+    # --- life and death ----------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to serve, with what is on the disk."""
@@ -118,7 +118,7 @@ class SimulatedBroker:
         assert self._life is not None
         return self._life.accept(wire)
 
-    # For tests
+    # --- for tests ---------------------------------------------------------------------------
 
     def watch(self, watcher: Callable[[Node], None]) -> None:
         """Show the node to `watcher` after everything that it does, from now on."""

@@ -58,7 +58,7 @@ class BrokerLife:
         self._keep_house_soon()
         self._arm_timers()
 
-    # Events
+    # --- events ------------------------------------------------------------------------------
 
     def soon(self, action: Callable[[], None]) -> None:
         """Have the node do something, when its thread gets to it."""
@@ -81,7 +81,7 @@ class BrokerLife:
             delay_ms = deadline_ms - self._world.clock.monotonic_ms()
             self._timers_due = self._after(delay_ms, self.node.timers.fire)
 
-    # What blocks: the node's background
+    # --- what blocks: the node's background --------------------------------------------------
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
         """Do blocking work, one after another, and tell when it is done."""
@@ -112,7 +112,7 @@ class BrokerLife:
     def _keep_house(self) -> None:
         self._keep_house_in(self.node.logs.run_due())
 
-    # Connections
+    # --- connections -------------------------------------------------------------------------
 
     def accept(self, wire: Wire) -> BrokerConnection:
         """A client has connected."""
@@ -128,7 +128,7 @@ class BrokerLife:
         """A connection is gone."""
         self._connections.pop(connection, None)
 
-    # The end
+    # --- the end -----------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Hang up on everybody, and leave the disk as a clean start wants it."""

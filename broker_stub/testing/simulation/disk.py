@@ -151,7 +151,7 @@ class SimulatedDisk:
             for name in sorted(os.listdir(path)):
                 self._all_synced(os.path.join(path, name))
 
-    # What is there when the power comes back
+    # --- what is there when the power comes back ---------------------------------------------
 
     def _restore(self, folder: _Entry, path: str, keeps: float) -> None:
         for name, inode in sorted(self._names_after(folder, keeps).items()):

@@ -98,7 +98,7 @@ class SimulatedEnvironment:
         self._turn: Event | None = None
         self._is_turning = False
 
-    # The environment of an engine
+    # --- the environment of an engine --------------------------------------------------------
 
     def new_waiting(self) -> SimulatedEnvironment:
         """Where the client's callers wait."""
@@ -126,7 +126,7 @@ class SimulatedEnvironment:
         if not self.world.programs.is_over:
             self.world.programs.add(name, function)
 
-    # Its waiting
+    # --- its waiting -------------------------------------------------------------------------
 
     def waiter(self) -> SimulatedWaiter:
         """Something to wait for."""
@@ -147,7 +147,7 @@ class SimulatedEnvironment:
     def _check_may_wait(self) -> None:
         check_may_wait(self, "waiting")
 
-    # The loop's turns
+    # --- the loop's turns --------------------------------------------------------------------
 
     def turn_soon(self) -> None:
         """There is something to do, unless the loop is just at it."""

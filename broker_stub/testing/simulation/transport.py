@@ -59,7 +59,7 @@ class SimulatedTransport:
         self._out.clear()
         self._wire.client_closed()
 
-    # The network's side
+    # --- the network's side ------------------------------------------------------------------
 
     def _on_connected(self) -> None:
         if not self._is_closed:
@@ -86,7 +86,7 @@ class SimulatedTransport:
             self.error = error
             self._poller.has_news(self)
 
-    # The poller's side
+    # --- the poller's side -------------------------------------------------------------------
 
     def flush(self) -> bool:
         """Write what the socket takes; False if something is left."""

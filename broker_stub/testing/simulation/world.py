@@ -92,7 +92,7 @@ class Simulation:
         """A stream of random numbers: the same name in the same seed gives the same ones."""
         return chance(self.seed, name)
 
-    # Programs and their clients
+    # --- programs and their clients ----------------------------------------------------------
 
     def program(self, function: Callable[..., Any], *arguments: Any, name: str = "") -> Program:
         """Add a program; it begins when the world runs.
@@ -133,7 +133,7 @@ class Simulation:
         running = self.programs.running
         self.trace.note("test" if running is None else running.name, what, *details)
 
-    # Time
+    # --- time --------------------------------------------------------------------------------
 
     def run(self, timeout_ms: float = _RUN_MS) -> None:
         """Let programs run, and things go wrong, until all have ended; then it is calm again.
@@ -182,7 +182,7 @@ class Simulation:
             return self._threads.uniform(0, now.pause_ms)
         return self._threads.uniform(*_HESITATION_MS)
 
-    # Crashes
+    # --- crashes -----------------------------------------------------------------------------
 
     def _crash_in_time(self) -> None:
         """Plan the end of the life that the broker begins."""
@@ -212,7 +212,7 @@ class Simulation:
         self.broker.start()
         self._crash_in_time()
 
-    # The end
+    # --- the end -----------------------------------------------------------------------------
 
     def close(self) -> None:
         """End what still runs, and leave nothing behind."""

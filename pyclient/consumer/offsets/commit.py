@@ -298,7 +298,7 @@ def _first_error(response: object, snapshot: ClusterMetadata) -> KafkaError | No
     return None
 
 
-# --- why a member cannot commit --------------------------------------------------------------
+# --- why a member cannot commit ------------------------------------------------------------------
 
 
 def not_a_member() -> CommitFailedError:

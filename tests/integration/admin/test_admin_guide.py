@@ -1,7 +1,5 @@
 """The example of docs/admin.md runs as it stands, and its table has every call."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

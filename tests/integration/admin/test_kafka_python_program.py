@@ -4,8 +4,6 @@ It runs twice, with `kafka` and with `pyclient`, each on a broker of its own; wh
 be the same, but for the forms that docs/drop-in.md names.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from broker_stub import Broker

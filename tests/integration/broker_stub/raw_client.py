@@ -1,7 +1,5 @@
 """A client of bare sockets and our codec: sees bytes, order and hang-ups as they are."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from types import TracebackType

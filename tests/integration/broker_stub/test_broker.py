@@ -1,7 +1,5 @@
 """A broker's life: start, stop, kill, restart."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """docs/broker.md: its options exist, and the broker ends with the words that it says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

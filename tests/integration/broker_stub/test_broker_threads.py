@@ -1,7 +1,5 @@
 """A broker that several threads start, end and use at once, its own among them."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

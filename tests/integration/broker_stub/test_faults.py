@@ -1,7 +1,5 @@
 """`broker.faults` and `broker.requests` on a running broker, as its clients meet them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A process that forks while its broker runs: the broker stays the parent's."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """A real process on files that can't grow any more: the kernel cuts its writes short."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Named listeners, silent connections and several log folders, on sockets."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`python -m broker_stub`, as a process of its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A broker whose time the test moves: what would take long is over at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

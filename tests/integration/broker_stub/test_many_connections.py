@@ -1,7 +1,5 @@
 """Two thousand connections that say nothing, to a process of its own."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The socket front: order, back-pressure, bad peers, slow readers."""
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl

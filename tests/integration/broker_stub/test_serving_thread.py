@@ -1,7 +1,5 @@
 """What may block runs elsewhere: fsync, compaction, deletion and recovery of a live broker."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading

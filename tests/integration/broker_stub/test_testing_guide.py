@@ -1,7 +1,5 @@
 """The examples of docs/testing.md are tests: they pass."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Listeners with TLS: handshakes that fail, stall or are nonsense, and what clients are told."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`pyclient perf` as a user runs it: in this process, on an embedded or a given broker."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

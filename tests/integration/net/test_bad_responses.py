@@ -2,8 +2,6 @@
 client, in memory, on sockets and with TLS: all calls end in a retry or the right error, in time.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Every so many bytes, that is, in the usual run; all bytes in memory, and with `m
 sockets too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

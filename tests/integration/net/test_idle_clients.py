@@ -1,7 +1,5 @@
 """An idle client sleeps: ten minutes of simulated time, and how often its loop turned in them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The broker is another process, so that every thread, file and object counted here is a client's.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

@@ -1,7 +1,5 @@
 """What a mistake raises in kafka-python, it raises here: `except` clauses go on working."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable
 from typing import Any

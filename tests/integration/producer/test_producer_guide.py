@@ -1,7 +1,5 @@
 """The examples of docs/producer.md run as they stand, and name figures and options that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The stall is a real one: the broker's process is stopped, long enough for the pr
 fill, and goes on again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

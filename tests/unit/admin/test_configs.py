@@ -150,7 +150,7 @@ def test_resources_with_configurations_are_listed(admin, controller, other):
     assert admin.list_config_resources() == {"topic": ["orders"], "broker": ["1"]}
 
 
-# Changes
+# --- changes -------------------------------------------------------------------------------------
 
 
 def altered(module, name="IncrementalAlterConfigsResponse", error=0):

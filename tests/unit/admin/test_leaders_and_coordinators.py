@@ -184,7 +184,7 @@ def test_an_offset_that_an_old_broker_does_not_know_of_is_not_asked_for(admin, t
         admin.list_partition_offsets({FIRST: OffsetSpec.MAX_TIMESTAMP})
 
 
-# Groups
+# --- groups --------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The node under test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The wall clock set back, by an hour or to another year: order, lookups and retention hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

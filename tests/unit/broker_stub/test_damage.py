@@ -1,7 +1,5 @@
 """Files that a broker finds damaged, or that nobody knows of: a named error or a logged repair."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -42,7 +40,7 @@ def folder_content(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-# The metadata log
+# --- the metadata log ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -83,7 +81,7 @@ def test_a_torn_tail_of_the_metadata_log_is_cut_off(two_topics, left, caplog):
     assert values(two_topics, "orders") == [b"orders"]
 
 
-# Folders without a topic
+# --- folders without a topic ---------------------------------------------------------------------
 
 
 def test_a_log_of_a_deleted_topic_is_removed_at_start(two_topics, caplog):
@@ -143,7 +141,7 @@ def test_but_not_if_it_may_be_that_of_a_deleted_topic_of_the_same_name(two_topic
     assert values(two_topics, "orders") == [b"orders"]
 
 
-# Small files
+# --- small files ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["meta.properties", "recovery-point-offset-checkpoint"])

@@ -1,7 +1,5 @@
 """A disk that refuses, as clients see it: KAFKA_STORAGE_ERROR, and later all that was acked."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

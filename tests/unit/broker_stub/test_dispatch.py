@@ -1,7 +1,5 @@
 """Around the handlers: headers, versions, bad bytes, interceptors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -24,7 +24,7 @@ from tests.unit.consumer.offsets.test_commit_calls import refused
 P0, P1, P2 = (TopicPartition("orders", number) for number in range(3))
 
 
-# --- whole consumers ---------------------------------------------------------------------------
+# --- whole consumers -----------------------------------------------------------------------------
 
 
 def rebalance(network, broker):
@@ -149,7 +149,7 @@ def test_a_commit_in_a_listener_does_not_outlive_close(network, broker, new_cons
     assert network.clock.monotonic_ms() - before_ms <= 5_000
 
 
-# --- steps -------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
 class World:

@@ -4,8 +4,6 @@ The new leader is a broker that the metadata does not have, and Metadata is not 
 only what the response said can lead there.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient import KafkaConsumer, KafkaProducer, TopicPartition

@@ -1,7 +1,5 @@
 """Quotas: who waits, and for how long nothing is sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.net.request_manager import UnsentRequest

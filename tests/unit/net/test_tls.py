@@ -1,7 +1,5 @@
 """The `ssl.` options made into a context: which files are read, and what is wrong with them."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

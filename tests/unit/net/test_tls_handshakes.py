@@ -1,7 +1,5 @@
 """Each way a TLS handshake fails has a message of its own: the address, the cause, the remedy."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """TLS on loopback: the same parts in and frames out as without it, whatever OpenSSL keeps."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct

@@ -113,7 +113,7 @@ def effect_of(*arguments: str) -> Callable[[Effect], Effect]:
     return register
 
 
-# -- who is who ------------------------------------------------------------------------------------
+# --- who is who ----------------------------------------------------------------------------------
 
 
 @effect_of("bootstrap_servers")
@@ -155,7 +155,7 @@ def bounds_the_wait_for_a_first_broker(world):
         assert 700 <= world.elapsed_ms(connect) < 800
 
 
-# -- what is sent ----------------------------------------------------------------------------------
+# --- what is sent --------------------------------------------------------------------------------
 
 
 @effect_of("key_serializer", "value_serializer")
@@ -228,7 +228,7 @@ def lets_the_broker_create_topics(world):
         assert world.broker.received(MetadataRequest)[-1].allow_auto_topic_creation is allowed
 
 
-# -- memory and time -------------------------------------------------------------------------------
+# --- memory and time -----------------------------------------------------------------------------
 
 
 @effect_of("buffer_memory", "max_block_ms")
@@ -281,7 +281,7 @@ def pauses_between_attempts(world):
     assert 500 < taken_ms < 900  # 700, and a fifth of jitter
 
 
-# -- connections -----------------------------------------------------------------------------------
+# --- connections ---------------------------------------------------------------------------------
 
 
 @effect_of("max_in_flight_requests_per_connection")
@@ -353,7 +353,7 @@ def sets_sockets_up(world):
     assert tuple(options.extra) == ((6, 1, 1),)
 
 
-# -- the table -------------------------------------------------------------------------------------
+# --- the table -----------------------------------------------------------------------------------
 
 
 def test_every_argument_of_kafka_python_is_in_a_table():

@@ -247,7 +247,7 @@ def test_the_header_is_61_bytes() -> None:
     assert HEADER.size == HEADER_SIZE == 61
 
 
-# What a producer wrote
+# --- what a producer wrote -----------------------------------------------------------------------
 
 
 def verify(batch: bytes) -> None:

@@ -1,7 +1,5 @@
 """What a broker and its topics are made of: mistakes are told in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

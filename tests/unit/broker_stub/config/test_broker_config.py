@@ -1,7 +1,5 @@
 """The broker's options: known ones, idle ones, unknown ones, and what topics make of them."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Listeners: where a broker listens, and what it tells clients."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

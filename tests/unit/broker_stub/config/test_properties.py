@@ -1,7 +1,5 @@
 """Files in the style of `server.properties`."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.config.properties import parse_property, read_properties

@@ -1,7 +1,5 @@
 """The group's state machine, without sockets: requests in, parked answers out, time by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.coordinator.group_state import GroupState

@@ -1,7 +1,5 @@
 """What clients of groups are told when the coordinator's log refuses."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

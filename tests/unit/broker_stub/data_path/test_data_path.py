@@ -4,8 +4,6 @@ Two nodes that were made alike, down to the chance they take, get every frame: o
 cut, the other, which somebody watches, by the codec.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random

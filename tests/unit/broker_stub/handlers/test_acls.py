@@ -1,7 +1,5 @@
 """ACLs: answered as by a Kafka that has no authorizer."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.error_codes import SecurityDisabledError

@@ -1,7 +1,5 @@
 """AlterConfigs and IncrementalAlterConfigs: options changed while the broker runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OffsetCommit and OffsetFetch on the wire, in every version; what a restart brings back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

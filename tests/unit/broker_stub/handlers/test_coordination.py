@@ -1,7 +1,5 @@
 """FindCoordinator, InitProducerId and DescribeCluster."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.error_codes import (

@@ -1,7 +1,5 @@
 """CreatePartitions: topics grow, or are told why not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

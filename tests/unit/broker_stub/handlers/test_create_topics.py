@@ -1,7 +1,5 @@
 """CreateTopics, and everything that can be wrong with a topic."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

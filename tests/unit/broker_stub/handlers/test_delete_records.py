@@ -1,7 +1,5 @@
 """DeleteRecords: the start of a partition moves forward."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

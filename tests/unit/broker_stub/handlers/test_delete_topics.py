@@ -1,7 +1,5 @@
 """DeleteTopics, by name and by id."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.error_codes import (

@@ -1,7 +1,5 @@
 """DescribeConfigs: values and where they come from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

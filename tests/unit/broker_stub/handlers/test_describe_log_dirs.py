@@ -1,7 +1,5 @@
 """DescribeLogDirs: what lies in the broker's folders."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

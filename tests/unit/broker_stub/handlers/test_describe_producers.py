@@ -1,7 +1,5 @@
 """DescribeProducers: who wrote to a partition with an id."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyclient.error_codes import UnknownTopicOrPartitionError

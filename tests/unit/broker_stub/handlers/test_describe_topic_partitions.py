@@ -1,7 +1,5 @@
 """DescribeTopicPartitions: topics page by page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fetch: whole batches, limits, and the waiting for records."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Incremental fetches (KIP-227), as a client sees them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """ListGroups, DescribeGroups and DeleteGroups: looking at groups from outside."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

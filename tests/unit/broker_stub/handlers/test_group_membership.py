@@ -1,7 +1,5 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup on the wire, in every version."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.error_codes import (

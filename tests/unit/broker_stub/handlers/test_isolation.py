@@ -1,7 +1,5 @@
 """Readers of committed records: where Fetch and ListOffsets stop, and what they say to skip."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """ListOffsets: first, last, and by time."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyclient.error_codes import (

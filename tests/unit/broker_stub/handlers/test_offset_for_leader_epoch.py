@@ -1,7 +1,5 @@
 """OffsetForLeaderEpoch: where epochs end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Produce: what is appended, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.request import HANG_UP

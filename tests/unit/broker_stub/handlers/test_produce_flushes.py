@@ -1,7 +1,5 @@
 """Produce to a topic with `flush.messages`: nothing is acked or read that is not on disk."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.blocking_work import run

@@ -3,8 +3,6 @@
 `tests/interop/test_answers_as_in_apache_kafka.py` compares the answers with Apache Kafka's.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

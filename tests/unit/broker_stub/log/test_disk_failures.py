@@ -1,7 +1,5 @@
 """A disk that is full, read-only or broken: an error that says so, and nothing acked is lost."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

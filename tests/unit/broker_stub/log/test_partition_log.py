@@ -21,7 +21,7 @@ from tests.support.logs import (
     read_values,
 )
 
-# Appending
+# --- appending -----------------------------------------------------------------------------------
 
 
 def test_append_assigns_offsets_and_leader_epoch_in_the_callers_buffer(tmp_path):
@@ -95,7 +95,7 @@ def test_a_refused_append_leaves_the_log_as_it_was(tmp_path):
     assert log.log_end_offset == 1
 
 
-# Rolling
+# --- rolling -------------------------------------------------------------------------------------
 
 
 def test_a_segment_is_rolled_before_it_would_exceed_its_size(tmp_path):
@@ -160,7 +160,7 @@ def test_a_flush_syncs_up_to_the_end_and_moves_the_recovery_point(tmp_path):
     assert log.recovery_point == 4
 
 
-# Indexing
+# --- indexing ------------------------------------------------------------------------------------
 
 
 def test_index_entries_follow_kafkas_append_rule(tmp_path):
@@ -182,7 +182,7 @@ def test_a_batch_in_the_middle_of_an_append_is_indexed_by_its_own_position(tmp_p
     assert segment.offset_index.entries() == [(1, size), (2, 2 * size)]
 
 
-# Reading
+# --- reading -------------------------------------------------------------------------------------
 
 
 def test_a_read_starts_with_the_batch_that_contains_the_offset(tmp_path):
@@ -266,7 +266,7 @@ def test_a_read_survives_with_one_open_file(tmp_path):
     assert read_values(log) == {count: b"%d" % count for count in range(12)}
 
 
-# Offsets
+# --- offsets -------------------------------------------------------------------------------------
 
 
 def test_the_high_watermark_moves_forward_and_not_past_the_end(tmp_path):
@@ -310,7 +310,7 @@ def test_a_leader_epoch_can_be_noted_before_its_first_batch(tmp_path):
     assert log.leader_epochs.entries == ((2, 0),)
 
 
-# Trouble
+# --- trouble -------------------------------------------------------------------------------------
 
 
 def test_a_closed_log_refuses_by_name(tmp_path):

@@ -99,7 +99,7 @@ def test_what_cannot_be_made_anew_while_serving_is_no_flush_without(tmp_path, su
     assert log.recovery_point == 0
 
 
-# When a flush is asked for
+# --- when a flush is asked for -------------------------------------------------------------------
 
 
 def test_flush_is_due_after_so_many_messages(tmp_path):

@@ -1,7 +1,5 @@
 """The controller when something goes wrong that nobody thought of: whoever waits is told."""
 
-from __future__ import annotations
-
 from pyclient.error_codes import PolicyViolationError, UnknownServerError
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

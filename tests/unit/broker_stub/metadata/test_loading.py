@@ -1,7 +1,5 @@
 """Opening a metadata log of Apache Kafka: what is applied, what is skipped, what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -44,7 +42,7 @@ def other(name: str) -> list[TopicRecord]:
     return [TopicRecord(name=name, topic_id=name.encode().ljust(16))]
 
 
-# What is applied
+# --- what is applied -----------------------------------------------------------------------------
 
 
 def test_topics_configurations_and_producer_ids_of_the_log_are_there(tmp_path):
@@ -114,7 +112,7 @@ def test_a_change_of_what_is_not_there_is_refused_by_offset(tmp_path):
         NodeHarness(tmp_path)
 
 
-# Snapshots
+# --- snapshots -----------------------------------------------------------------------------------
 
 
 def test_the_newest_snapshot_comes_first_and_then_the_log(tmp_path):
@@ -160,7 +158,7 @@ def test_a_log_whose_start_is_in_no_snapshot_is_refused(tmp_path):
         NodeHarness(tmp_path)
 
 
-# What is refused
+# --- what is refused -----------------------------------------------------------------------------
 
 
 def voters_record(*voters: int) -> bytes:

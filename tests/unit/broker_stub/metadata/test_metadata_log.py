@@ -1,7 +1,5 @@
 """`__cluster_metadata-0`: what is written there, and what comes back after a restart."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.metadata.frames import decode_frame, encode_frame

@@ -1,7 +1,5 @@
 """A change that a crash interrupts: nobody sees what a power cut could still take back."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

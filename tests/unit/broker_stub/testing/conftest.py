@@ -1,7 +1,5 @@
 """Faults and a log of requests, on the node without sockets."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.testing.fault_injector import FaultInjector

@@ -1,7 +1,5 @@
 """Faults of whole requests: which they hit, what the client sees, what happened anyway."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The fixtures, as somebody's own tests use them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Faults that could never be applied: a mistake in the test, told where it is made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The log of requests: what it counts, what it keeps, what it lets go."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.log.batch.header import BatchHeader

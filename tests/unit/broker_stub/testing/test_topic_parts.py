@@ -1,7 +1,5 @@
 """Faults of one topic or partition: the error is in its part of the answer, and nowhere else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -171,7 +169,7 @@ def test_a_failed_partition_of_a_produce_without_acks_closes_the_connection(harn
     assert end_offsets(harness) == [1, 0, 1, 1]
 
 
-# -- Fetch ----------------------------------------------------------------------------------------
+# --- Fetch ---------------------------------------------------------------------------------------
 
 
 def fetch_request(ids: dict[str, bytes] | None = None, **fields: Any) -> FetchRequest:
@@ -239,7 +237,7 @@ def test_a_fetch_waits_for_its_records_before_it_fails_if_it_is_to_fail_after(ha
     assert fetched(pending.response, ids) == all_but(("orders", 1))
 
 
-# -- Metadata -------------------------------------------------------------------------------------
+# --- Metadata ------------------------------------------------------------------------------------
 
 
 def described(response: Any) -> dict[str | None, tuple[int, list[int]]]:
@@ -293,7 +291,7 @@ def test_a_topic_fails_in_metadata_of_all_topics_and_by_its_id(harness, faults, 
     assert (topic.error_code, topic.topic_id) == (LeaderNotAvailableError.code, ids["orders"])
 
 
-# -- the others -----------------------------------------------------------------------------------
+# --- the others ----------------------------------------------------------------------------------
 
 
 def test_one_partition_of_list_offsets_fails(harness, faults, ids):

@@ -1,7 +1,5 @@
 """Which requests a fault is for."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.testing import Always, Next, Nth, Randomly, When

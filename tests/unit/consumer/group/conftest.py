@@ -102,7 +102,7 @@ class GroupWorld:
     def revocation_done(self, commit):
         self.commit = None
 
-    # --- the threads
+    # --- the threads -------------------------------------------------------------------------
 
     def subscribe(self, *topics):
         self.subscription.subscribe_topics(topics, self.listener)
@@ -146,7 +146,7 @@ class GroupWorld:
     def answer(self, unsent, outcome):
         unsent.on_done(outcome, self.now_ms)
 
-    # --- a whole way into the group
+    # --- a whole way into the group ----------------------------------------------------------
 
     def join(self, *numbers, leader="other", generation=1):
         """From about to join to stable, with these partitions of orders."""

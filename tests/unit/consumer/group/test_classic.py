@@ -30,7 +30,7 @@ def assigned(world):
     return sorted(number for _, number in world.subscription.assigned())
 
 
-# --- heartbeats --------------------------------------------------------------------------------
+# --- heartbeats ----------------------------------------------------------------------------------
 
 
 def test_a_member_sends_heartbeats_and_one_at_a_time(world):
@@ -78,7 +78,7 @@ def test_one_that_waits_to_join_does_not_spin_either(world):
     assert world.member.poll(1_000.0).next_poll_ms > 1_000.0
 
 
-# --- rebalances --------------------------------------------------------------------------------
+# --- rebalances ----------------------------------------------------------------------------------
 
 
 def test_a_rebalance_takes_all_partitions_first_and_the_caller_commits_them(world):
@@ -167,7 +167,7 @@ def test_a_pattern_joins_with_the_topics_that_match_and_again_when_they_change()
     assert world.member.state is MemberState.PREPARING
 
 
-# --- losing the membership ---------------------------------------------------------------------
+# --- losing the membership -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_program_that_does_not_poll_leaves_the_group_and_is_back_by_its_next_p
     assert world.sent(JoinGroupRequest).request.member_id == ""
 
 
-# --- leaving -----------------------------------------------------------------------------------
+# --- leaving -------------------------------------------------------------------------------------
 
 
 def test_leaving_tells_the_group(world):
@@ -290,7 +290,7 @@ def test_a_step_that_the_caller_has_not_begun_is_cancelled_by_leaving(world):
     assert world.listener.calls == [("assigned", [0])]
 
 
-# --- commits -----------------------------------------------------------------------------------
+# --- commits -------------------------------------------------------------------------------------
 
 
 def test_a_commit_comes_from_the_present_generation(world):
@@ -333,7 +333,7 @@ def test_a_refused_commit_tells_that_the_membership_is_lost(world):
     assert world.member.state is MemberState.FENCED
 
 
-# --- what the program sees ---------------------------------------------------------------------
+# --- what the program sees -----------------------------------------------------------------------
 
 
 def test_metadata_shows_the_membership(world):

@@ -26,7 +26,7 @@ def assigned(world):
     return sorted(number for _, number in world.subscription.assigned())
 
 
-# --- joining -----------------------------------------------------------------------------------
+# --- joining -------------------------------------------------------------------------------------
 
 
 def handed_out(one):
@@ -139,7 +139,7 @@ def test_an_assignor_that_raises_is_an_error_for_the_program(world):
     world.sent(JoinGroupRequest)
 
 
-# --- failing to join ---------------------------------------------------------------------------
+# --- failing to join -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_closing_answers_what_waits():
     assert world.found == {P0: KafkaConnectionError("closed")}
 
 
-# --- resets ------------------------------------------------------------------------------------
+# --- resets --------------------------------------------------------------------------------------
 
 
 def test_a_reset_starts_the_partition_where_it_was_found():

@@ -1,7 +1,5 @@
 """Batches in the codec of their topic: the same records, the same header but for the codec."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

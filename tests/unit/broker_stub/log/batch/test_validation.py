@@ -195,7 +195,7 @@ def test_a_compacted_topic_refuses_records_without_a_key(codec):
     assert check(batch(b"a", codec=codec), cleanup_policy=["compact"])
 
 
-# The records inside
+# --- the records inside --------------------------------------------------------------------------
 
 
 def sealed(buffer: bytearray) -> bytearray:

@@ -154,7 +154,7 @@ def test_records_without_a_key_go(shelf):
     assert [key for key, _ in contents(shelf.log).values()][:2] == [b"a", b"b"]
 
 
-# Tombstones
+# --- tombstones ----------------------------------------------------------------------------------
 
 
 def test_a_tombstone_removes_the_value_at_once_and_itself_after_its_time(shelf):
@@ -187,7 +187,7 @@ def test_a_value_after_the_tombstone_stays(shelf):
     assert len(contents(shelf.log)) == 2
 
 
-# Readers
+# --- readers -------------------------------------------------------------------------------------
 
 
 def test_a_slice_that_was_read_before_stays_valid(shelf):
@@ -237,7 +237,7 @@ def test_records_are_found_by_time_after_a_compaction(shelf):
     assert (found.offset, found.timestamp_ms) == (6, NOW_MS + 6)
 
 
-# Producers and transactions
+# --- producers and transactions ------------------------------------------------------------------
 
 
 def test_the_last_batch_of_a_producer_stays_for_its_sequences(shelf):
@@ -320,7 +320,7 @@ def test_aborted_transactions_are_known_after_a_compaction_and_a_restart(shelf, 
     assert shelf.log.aborted_transactions(0, 9) == before
 
 
-# What gets in the way
+# --- what gets in the way ------------------------------------------------------------------------
 
 
 def test_a_damaged_batch_stops_it_and_nothing_is_lost(shelf):

@@ -41,7 +41,7 @@ def log(tmp_path: Path) -> PartitionLog:
     return open_log(tmp_path / "orders-0")
 
 
-# The last stable offset
+# --- the last stable offset ----------------------------------------------------------------------
 
 
 def test_it_is_the_high_watermark_without_transactions(log):
@@ -72,7 +72,7 @@ def test_it_is_never_before_the_start_of_the_log(log):
     assert log.last_stable_offset == 2
 
 
-# Aborted transactions
+# --- aborted transactions ------------------------------------------------------------------------
 
 
 def test_an_abort_is_told_and_a_commit_is_not(log):
@@ -146,7 +146,7 @@ def test_control_batches_without_a_producer_are_passed_over(log):
     assert len(log.producer_state) == 0
 
 
-# After a restart
+# --- after a restart -----------------------------------------------------------------------------
 
 
 def write_some(log: PartitionLog) -> None:

@@ -40,7 +40,7 @@ def filled(folder, count: int = 5, **values):
     return log
 
 
-# What is damaged
+# --- what is damaged -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -230,7 +230,7 @@ def test_a_damaged_header_where_records_have_no_time_stops_nobody(tmp_path, segm
     assert append(log, batch(b"a" * 60, timestamps=[NOW_MS])).first_offset == 6
 
 
-# What is missing
+# --- what is missing -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clean", [True, False])

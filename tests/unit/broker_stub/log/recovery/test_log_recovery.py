@@ -37,7 +37,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-# After a clean stop
+# --- after a clean stop --------------------------------------------------------------------------
 
 
 def test_a_clean_start_finds_all_as_it_was(tmp_path):
@@ -81,7 +81,7 @@ def test_a_torn_tail_is_cut_even_if_the_stop_was_marked_clean(tmp_path):
     assert read_values(open_log(folder, clean=True)) == {0: b"0", 1: b"1", 2: b"2"}
 
 
-# After a crash
+# --- after a crash -------------------------------------------------------------------------------
 
 
 def test_a_crash_between_writes_loses_nothing(tmp_path):
@@ -344,7 +344,7 @@ def test_a_batch_whose_offsets_do_not_follow_is_cut(tmp_path):
     assert open_log(folder).log_end_offset == 3
 
 
-# Any history, cut at any byte
+# --- any history, cut at any byte ----------------------------------------------------------------
 
 
 batches_strategy = st.lists(

@@ -1,7 +1,5 @@
 """A producer that nobody closed: what it does beside the program is part of the world, too."""
 
-from __future__ import annotations
-
 import pytest
 
 from broker_stub.testing.simulation import CALM, Simulation

@@ -200,7 +200,7 @@ def test_cooperative_sticky(name):
     assert decide(COOPERATIVE, counts, *claims) == expected
 
 
-# --- racks ------------------------------------------------------------------------------------
+# --- racks ---------------------------------------------------------------------------------------
 
 THREE = ["r0", "r1", "r2"]
 
@@ -253,7 +253,7 @@ def test_racks_are_ignored_where_everything_is_everywhere():
     assert decide(STICKY, counts, *claims, racks=[set(THREE)] * 3) == owned
 
 
-# --- what members tell ------------------------------------------------------------------------
+# --- what members tell ---------------------------------------------------------------------------
 
 
 def test_a_new_member_of_a_sticky_group_tells_nothing():
