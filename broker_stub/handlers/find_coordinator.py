@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _GROUP, _TRANSACTIONAL_ID = 0, 1
 _MANY_FROM: Final = 4
+_FOUND: Final = "NONE"  # Apache Kafka's message without an error, up to version 3
 
 
 def handle(
@@ -90,7 +91,7 @@ def _found(
     (one,) = coordinators
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message,
+        error_message=one.error_message or _FOUND,
         node_id=one.node_id,
         host=one.host,
         port=one.port,
