@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from broker_stub.coordinator.admission import Admission
 from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
@@ -32,6 +32,8 @@ from pyclient.errors import (
 )
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+_INT32_MAX: Final = (1 << 31) - 1
 
 
 class ClassicGroup:
@@ -221,7 +223,8 @@ class ClassicGroup:
             member.answer_join(self.join_response(member))
 
     def _start_generation(self, protocol_name: str | None) -> None:
-        self.generation_id += 1
+        is_last = self.generation_id == _INT32_MAX
+        self.generation_id = -_INT32_MAX - 1 if is_last else self.generation_id + 1  # as in Java
         self.protocol_name = protocol_name
         self._note_subscriptions()
 
@@ -423,7 +426,7 @@ class ClassicGroup:
         for member in members:
             self.roster.add(member)
             self.sessions.renew(member)
-        if leader_id is None or self.roster.get(leader_id) is not None:
+        if leader_id is not None and self.roster.get(leader_id) is not None:
             self.roster.leader_id = leader_id
         self.state = GroupState.STABLE if len(self.roster) else GroupState.EMPTY
         self.state_since_ms = state_since_ms

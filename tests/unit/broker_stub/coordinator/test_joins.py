@@ -128,6 +128,17 @@ def test_a_pending_member_that_leaves_alone_ends_the_wait_for_it():
     assert [answer(one).generation_id for one in joins] == [3, 3]
 
 
+def test_the_generation_after_the_greatest_is_the_least_as_in_java():
+    world = GroupWorld()
+    leader, follower = world.stable_pair()
+    world.group.generation_id = 2**31 - 1
+    joins = [world.join(leader), world.join(follower)]
+    assert [answer(one).generation_id for one in joins] == [-(2**31)] * 2
+    answer(joins[0]).encode_bytes(9)
+    world.sync(leader, {leader: b"a", follower: b"b"})
+    world.group.validate_commit(leader, None, -(2**31))
+
+
 def test_a_dynamic_member_with_an_instance_id_that_nobody_has_is_unknown():
     world = GroupWorld()
     member, _ = world.stable_pair()
