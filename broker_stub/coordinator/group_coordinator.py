@@ -26,8 +26,10 @@ from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinT
 from broker_stub.coordinator.offset_retention import expired_partitions
 from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
 from broker_stub.coordinator.subscriptions import CONSUMER
+from broker_stub.metadata.image import TopicImage
 from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
+from pyclient.error_codes import code_of
 from pyclient.errors import (
     BrokerResponseError,
     GroupIdNotFoundError,
@@ -92,12 +94,25 @@ class GroupCoordinator:
                 f"{lowest} ms and {highest} ms"
             )
         group = self._groups.get(request.group_id)
-        if group is None:
-            if request.member_id:
-                raise UnknownMemberIdError(f"there is no group {request.group_id}")
-            self._partition_index(request.group_id)  # refuse before anything is created
-            group = self._new(request.group_id)
+        if group is not None:
+            return group.join(request, terms)
+        self.log_topic()
+        if request.member_id:
+            raise UnknownMemberIdError(f"there is no group {request.group_id}")
+        return self._join_new_group(request, terms)
+
+    def _join_new_group(
+        self, request: JoinGroupRequest, terms: JoinTerms
+    ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
+        """Create a group with its first member. If the log or the group refuses, there is none."""
+        group = self._new(request.group_id)
+        record = group_record(group)  # without the member: its generation is not complete
         answer = group.join(request, terms)
+        try:
+            self._append(request.group_id, [record])
+        except KafkaError as error:
+            group.die(code_of(error))
+            raise
         self._groups[request.group_id] = group
         return answer
 
@@ -106,11 +121,13 @@ class GroupCoordinator:
 
         Raises:
             InvalidGroupIdError: the id is empty.
+            NotCoordinatorError: there are no groups at all.
             UnknownMemberIdError: there is no such group.
         """
         self.check_group_id(group_id)
         group = self._groups.get(group_id)
         if group is None:
+            self.log_topic()
             raise UnknownMemberIdError(f"there is no group {group_id}")
         return group
 
@@ -156,6 +173,7 @@ class GroupCoordinator:
         """Check that a member may commit offsets now. The group id may be empty.
 
         Raises:
+            NotCoordinatorError: there are no groups at all.
             GroupIdNotFoundError: there is no group, and the client understands this error.
             IllegalGenerationError: there is no group, and it does not.
             KafkaError: the member may not.
@@ -163,7 +181,9 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if group is not None:
             group.validate_commit(member_id, instance_id, generation_id)
-        elif generation_id >= 0:
+            return
+        self.log_topic()
+        if generation_id >= 0:
             missing = GroupIdNotFoundError if names_missing_group else IllegalGenerationError
             raise missing(f"there is no group {group_id}")
 
@@ -252,10 +272,12 @@ class GroupCoordinator:
         """A group.
 
         Raises:
-            GroupIdNotFoundError: there is none.
+            NotCoordinatorError: there are no groups at all.
+            GroupIdNotFoundError: there is none with this id.
         """
         group = self._groups.get(group_id)
         if group is None:
+            self.log_topic()
             raise GroupIdNotFoundError(f"Group {group_id} not found.")  # Apache Kafka's words
         return group
 
@@ -286,7 +308,7 @@ class GroupCoordinator:
 
     def _append(self, group_id: str, records: Sequence[KeyValue]) -> None:
         replicas = self._node.replicas
-        index = self._partition_index(group_id)
+        index = partition_for_group(group_id, len(self.log_topic().partitions))
         try:
             partition = replicas.partition(OFFSETS_TOPIC, index)
             replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
@@ -294,11 +316,16 @@ class GroupCoordinator:
             diagnostics.warn("cannot write group %s to %s: %s", group_id, OFFSETS_TOPIC, error)
             raise as_coordinator(error) from error
 
-    def _partition_index(self, group_id: str) -> int:
+    def log_topic(self) -> TopicImage:
+        """The topic of groups and offsets; it may not have been created yet.
+
+        Raises:
+            NotCoordinatorError: it does not exist.
+        """
         topic = self._node.image.topic(OFFSETS_TOPIC)
         if topic is None:
             raise NotCoordinatorError(f"{OFFSETS_TOPIC} does not exist: send FindCoordinator first")
-        return partition_for_group(group_id, len(topic.partitions))
+        return topic
 
     def _persist(self, group: ClassicGroup) -> None:
         self._append(group.group_id, [group_record(group)])

@@ -40,6 +40,7 @@ def handle(
             if context.api_version < _NOT_FOUND_FROM:
                 return DescribedGroup(group_id=group_id, group_state=_DEAD)
             missing = _failed(group_id, error)
+            missing.group_state = _DEAD
             missing.error_message = message_of(error)
             return missing
 
@@ -78,4 +79,4 @@ def _described(group: ClassicGroup) -> DescribedGroup:
 
 
 def _failed(group_id: str, error: KafkaError) -> DescribedGroup:
-    return DescribedGroup(error_code=code_of(error), group_id=group_id, group_state=_DEAD)
+    return DescribedGroup(error_code=code_of(error), group_id=group_id)

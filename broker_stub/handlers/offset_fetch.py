@@ -39,6 +39,7 @@ _NONE = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timestam
 
 def handle(node: Node, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     """Look up committed offsets."""
+    node.coordinator.log_topic()  # without it: NOT_COORDINATOR
     if context.api_version >= 8:
         return OffsetFetchResponse(groups=[_of_group(node, group) for group in request.groups])
     return OffsetFetchResponse(

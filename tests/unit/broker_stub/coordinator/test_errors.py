@@ -34,6 +34,18 @@ def test_errors_of_the_log_are_told_as_apache_kafka_tells_them(refused, told):
     assert "why" in str(translated)
 
 
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_group_that_cannot_be_written_is_not_created(harness, monkeypatch, version):
+    find_coordinator(harness)
+    disk = FailingDisk(monkeypatch)
+    disk.refuse(errno.ENOSPC, "pwrite", suffix=".log")
+    member = GroupMember(harness, join=version)
+    assert member.start_join().response.error_code == NotCoordinatorError.code
+    assert harness.node.coordinator.groups() == []
+    disk.mend()
+    assert member.join().generation_id == 1
+
+
 def test_a_failing_disk_sends_members_to_look_for_their_coordinator(
     harness: NodeHarness, monkeypatch, caplog
 ):

@@ -329,6 +329,17 @@ def test_members_that_do_not_come_back_after_a_restart_lose_their_sessions(harne
     assert follower.heartbeat() == UnknownMemberIdError.code
 
 
+def test_a_group_is_there_after_a_kill_in_its_first_rebalance(harness):
+    GroupMember(harness).join()
+    GroupMember(harness, group_id="pending").start_join()
+    harness.restart(clean=False)
+    groups = harness.node.coordinator.groups()
+    assert {one.group_id: (one.state.value, one.generation_id) for one in groups} == {
+        "group": ("Empty", 0),
+        "pending": ("Empty", 0),
+    }
+
+
 def test_a_group_that_was_empty_is_empty_after_a_restart(harness):
     leader, follower = stable_pair(harness)
     leader.leave()

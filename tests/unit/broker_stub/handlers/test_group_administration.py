@@ -93,12 +93,14 @@ def test_a_group_of_offsets_alone_is_empty(harness):
 
 @pytest.mark.parametrize("version", range(7))
 def test_a_group_that_is_not_there_is_dead(harness, version):
+    find_coordinator(harness)
     group = described(harness, "missing", version)
     assert group.group_state == "Dead"
     assert group.error_code == (GroupIdNotFoundError.code if version >= 6 else 0)
 
 
 def test_the_group_without_an_id_may_be_asked_for(harness):
+    find_coordinator(harness)
     assert described(harness, "").error_code == GroupIdNotFoundError.code
 
 
@@ -132,6 +134,7 @@ def test_a_group_with_members_is_not_deleted(harness):
 
 
 def test_a_group_that_never_was_is_not_deleted(harness):
+    find_coordinator(harness)
     assert deleted(harness, "missing") == GroupIdNotFoundError.code
     assert deleted(harness, "") == GroupIdNotFoundError.code
 

@@ -13,8 +13,12 @@ from pyclient.error_codes import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+from pyclient.protocol.messages.delete_groups import DeleteGroupsRequest
+from pyclient.protocol.messages.describe_groups import DescribeGroupsRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pyclient.protocol.messages.offset_delete import OffsetDeleteRequest
+from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from pyclient.protocol.messages.sync_group import SyncGroupRequest
 from tests.support.group_member import (
     REBALANCE_MS,
@@ -271,8 +275,21 @@ def test_a_group_that_nobody_joined_has_no_members(harness):
 
 
 def test_a_client_that_never_asked_for_the_coordinator_is_sent_to_ask(harness):
-    response = GroupMember(harness, join=3).start_join().response
-    assert response.error_code == NotCoordinatorError.code
+    harness.create_topic("orders")
+    code = NotCoordinatorError.code
+    assert GroupMember(harness, join=3).start_join().response.error_code == code
+    member = GroupMember(harness)
+    member.member_id, member.generation_id = "m", 1
+    assert member.heartbeat() == code
+    assert member.start_sync().response.error_code == code
+    assert member.leave().error_code == code
+    assert member.commit(5) == code
+    (described,) = harness.ask(DescribeGroupsRequest(groups=["group"])).groups
+    assert (described.error_code, described.group_state) == (code, "")
+    assert harness.ask(DeleteGroupsRequest(groups_names=["group"])).results[0].error_code == code
+    assert harness.ask(OffsetDeleteRequest(group_id="group")).error_code == code
+    wanted = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group", topics=None)])
+    assert harness.ask(wanted, 9).groups[0].error_code == code
 
 
 def test_a_join_that_is_refused_leaves_no_group_behind(harness):

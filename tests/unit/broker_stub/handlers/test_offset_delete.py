@@ -9,6 +9,8 @@ from pyclient.error_codes import (
     GroupNotEmptyError,
     GroupSubscribedToTopicError,
     InvalidGroupIdError,
+    NotCoordinatorError,
+    UnknownMemberIdError,
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.offset_delete import (
@@ -143,6 +145,7 @@ def test_when_the_offsets_topic_is_deleted_its_groups_are_dead(harness):
     topic = harness.node.image.topic("__consumer_offsets")
     harness.node.controller.delete_topics([topic.topic_id], lambda _: None)
     assert offsets(harness) == []
-    assert member.heartbeat() == 25  # UNKNOWN_MEMBER_ID: it has to start over
+    assert member.heartbeat() == NotCoordinatorError.code
     find_coordinator(harness)
+    assert member.heartbeat() == UnknownMemberIdError.code  # it has to start over
     assert subscriber(harness, "orders").generation_id == 1
