@@ -20,7 +20,7 @@ from broker_stub.testing.simulation import Simulation
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
-from pyclient.types import ConsumerGroupMetadata, TopicPartition
+from pyclient.types import ConsumerGroupMetadata, MemberState, TopicPartition
 from tests.simulation.group_records import FLEETING, GroupRecords, Life, life_of_value
 
 Returned = Iterable[tuple[TopicPartition, int, bytes]]
@@ -126,13 +126,24 @@ class GroupChecker:
         return self._alone[-1]
 
     def owns(
-        self, name: str, metadata: ConsumerGroupMetadata, partitions: Collection[TopicPartition]
+        self,
+        name: str,
+        metadata: ConsumerGroupMetadata,
+        partitions: Collection[TopicPartition],
+        *,
+        is_assigned: bool = False,
     ) -> None:
-        """A consumer says in which generation it is, and what it has."""
+        """A consumer says in which generation it is, and what it has.
+
+        What it has while it rebalances is of the generation before, unless the new one has just
+        assigned it: a crash of the broker takes back a generation that was not assigned yet.
+        """
         generation = metadata.generation_id
         if generation < 0:
             return
         self._held.setdefault((metadata.member_id, generation), set()).update(partitions)
+        if not is_assigned and metadata.state != MemberState.STABLE:
+            return
         for partition in sorted(partitions):
             owner = self._owners.setdefault((generation, partition), name)
             assert owner == name, (

@@ -355,7 +355,7 @@ class GroupMember(ConsumerRebalanceListener):
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         self._world.note("takes %s", _names(assigned))
         self.reader.assigned(assigned)
-        self._sample()
+        self._sample(is_assigned=True)
         self._in_a_listener(lambda: None)
 
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
@@ -378,12 +378,12 @@ class GroupMember(ConsumerRebalanceListener):
 
     # --- checks ------------------------------------------------------------------------------
 
-    def _sample(self) -> None:
+    def _sample(self, is_assigned: bool = False) -> None:
         """Say in which generation which partitions are assigned."""
-        if self._is_member and self.consumer is not None:
-            self._history.checker.owns(
-                self.name, self.consumer.group_metadata(), self.consumer.assignment()
-            )
+        consumer = self.consumer
+        if self._is_member and consumer is not None:
+            metadata, partitions = consumer.group_metadata(), consumer.assignment()
+            self._history.checker.owns(self.name, metadata, partitions, is_assigned=is_assigned)
 
     def _now_ms(self) -> float:
         return self._world.clock.monotonic_ms()
