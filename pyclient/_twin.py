@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyclient._pure.batch import BatchBuilder as BatchBuilder
     from pyclient._pure.batch import ColumnBuffers as ColumnBuffers
     from pyclient._pure.batch import ConsumerRecord as ConsumerRecord
+    from pyclient._pure.batch import RecordCursor as RecordCursor
     from pyclient._pure.batch import RecordDecoder as RecordDecoder
     from pyclient._pure.batch import batch_size_of as batch_size_of
     from pyclient._pure.batch import crc32c as crc32c
@@ -32,6 +33,7 @@ MODULES: Final = {
         "BatchBuilder",
         "ColumnBuffers",
         "ConsumerRecord",
+        "RecordCursor",
         "RecordDecoder",
         "batch_size_of",
         "crc32c",

@@ -197,6 +197,38 @@ class NoOffsetForPartitionError(KafkaError):
     """A partition has no committed offset, and `auto.offset.reset` is none."""
 
 
+class RecordDeserializationError(KafkaError):
+    """A deserializer refused a record. The position stays there; to go on, seek past it.
+
+    `__cause__` is what the deserializer raised.
+
+    Attributes:
+        topic_partition, offset, timestamp: the record's.
+        key, value, headers: as they were sent, in bytes.
+        origin: "key" or "value", whichever was refused.
+    """
+
+    def __init__(
+        self,
+        *args: object,
+        topic_partition: TopicPartition | None = None,
+        offset: int = -1,
+        timestamp: int = -1,
+        key: bytes | None = None,
+        value: bytes | None = None,
+        headers: list[tuple[str, bytes | None]] | None = None,
+        origin: str = "value",
+    ) -> None:
+        super().__init__(*args)
+        self.topic_partition = topic_partition
+        self.offset = offset
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers or []
+        self.origin = origin
+
+
 class LogTruncationError(KafkaError):
     """The leader's log ends before the consumer's position: records it has read are gone.
 

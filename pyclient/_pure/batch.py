@@ -4,6 +4,7 @@ from pyclient._pure.arrow import partitions_of_keys
 from pyclient._pure.builder import BatchBuilder
 from pyclient._pure.checksums import crc32c, murmur2, partition_for_key
 from pyclient._pure.columns import ColumnBuffers
+from pyclient._pure.cursor import RecordCursor
 from pyclient._pure.decoder import RecordDecoder
 from pyclient._pure.layout import batch_size_of
 from pyclient._pure.record import ConsumerRecord, deserialized
@@ -12,6 +13,7 @@ __all__ = [
     "BatchBuilder",
     "ColumnBuffers",
     "ConsumerRecord",
+    "RecordCursor",
     "RecordDecoder",
     "batch_size_of",
     "crc32c",

@@ -17,6 +17,7 @@ from pyclient.consumer.arguments import (
     checked_topics,
 )
 from pyclient.consumer.core import ConsumerCore
+from pyclient.consumer.fetch.completed_fetch import UNLIMITED
 from pyclient.consumer.offsets.list_offsets import EARLIEST, LATEST
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.poll_loop import PollLoop
@@ -77,12 +78,11 @@ class KafkaConsumer:
         names = checked_topics(topics)
         client_id = config["client.id"] or f"pyclient-consumer-{next(_client_ids)}"
         self._core = ConsumerCore(config, client_id, environment)
-        self._loop = PollLoop(self._core)
         self._engine = self._core.engine
         self._subscription = self._core.subscription
         self._in_use = UseGuard()
+        self._loop = PollLoop(self._core, self._in_use)
         self._api_timeout_ms: float = config["default.api.timeout.ms"]
-        self._iteration_timeout_ms: float = config["consumer.timeout.ms"]
         self._core.start()
         if names:
             self.subscribe(names)
@@ -139,7 +139,7 @@ class KafkaConsumer:
             if not partitions:
                 self.unsubscribe()
                 return
-            self._loop.iterator.settle()
+            self._loop.settle()
             self._core.auto_commit.commit_now()
             self._subscription.assign_from_user(list(partitions))
             self._loop.iterator.prune()
@@ -158,20 +158,24 @@ class KafkaConsumer:
     # --- records -----------------------------------------------------------------------------
 
     def poll(
-        self, timeout_ms: float = 0, max_records: int | None = None
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """The next records, by partition; empty if none came in time.
 
         Waits for the first records only, and returns what is there then. With auto-commit, a
-        poll commits what earlier polls returned.
+        poll commits what earlier polls returned. If it is interrupted (KeyboardInterrupt, say),
+        the records come again.
 
         Args:
             timeout_ms: how long to wait.
             max_records: the most to return; by default `max_poll_records`.
+            update_offsets: False leaves the positions where they are: the next poll returns the
+                same records again.
 
         Raises:
             NoOffsetForPartitionError, OffsetOutOfRangeError: there is nowhere to start, and
                 `auto_offset_reset` is none.
+            RecordDeserializationError: a deserializer failed; seek past the record to continue.
             WakeupError: `wakeup` was called.
             CorruptRecordError: a batch is damaged; seek past it to continue.
             GroupAuthorizationError, TopicAuthorizationError: this user may not read it.
@@ -180,42 +184,59 @@ class KafkaConsumer:
             self._check_subscribed()
             count = checked_record_count(max_records, self.config["max.poll.records"])
             found: dict[TopicPartition, list[ConsumerRecord]] = {}
-            for collected in self._loop.poll(timeout_ms, count):
-                partition = collected.at.partition
-                if partition in found:
-                    found[partition] += collected.records
-                else:
-                    found[partition] = collected.records
-            return found
+            try:
+                for one in self._loop.poll(timeout_ms, count, update_offsets):
+                    found[one.at.partition] = one.records
+                self._loop.returned()
+                return found
+            except BaseException:
+                self._loop.recover(is_cut_off=bool(found))
+                raise
 
     def poll_arrow(
-        self, timeout_ms: float = 0, max_bytes: int | None = None, headers: bool = False
+        self,
+        timeout_ms: float = 0,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+        end_offsets: Mapping[TopicPartition, int] | None = None,
+        headers: bool = False,
     ) -> pa.Table:
         """The next records as one Arrow table, without an object per record; empty if none came.
 
-        Columns: key, value (bytes: deserializers have no part in this), topic, partition, offset,
-        timestamp, timestamp_type, and headers if asked for. Otherwise as `poll`.
+        The columns, always these: key and value (binary; deserializers have no part in this),
+        topic (dictionary of string), partition (int32), offset (int64), timestamp
+        (timestamp[ms, UTC]), timestamp_type (int32: 0 CreateTime, 1 LogAppendTime, -1 none), and,
+        if asked for, headers (list of struct of key: string, value: binary). Positions move as
+        with `poll`.
 
         Args:
-            timeout_ms: how long to wait.
-            max_bytes: stop after this many fetched bytes, at the end of a whole fetch; by
-                default `fetch_max_bytes`.
+            timeout_ms: how long to wait for the first records.
+            max_records: the most rows to return; by default as many as are there.
+            max_bytes: stop after this many fetched bytes, at the end of a fetch; by default
+                `fetch_max_bytes`.
+            end_offsets: return no record at or behind these offsets; at once, if every assigned
+                partition is at its end.
             headers: have a column of headers.
         """
         with self._in_use:
             self._check_subscribed()
             size = self.config["fetch.max.bytes"] if max_bytes is None else max_bytes
-            return self._loop.poll_arrow(timeout_ms, max(size, 1), headers)
+            count = checked_record_count(max_records, UNLIMITED)
+            check_partitions(end_offsets or ())
+            table = None
+            try:
+                table = self._loop.poll_arrow(timeout_ms, max(size, 1), count, end_offsets, headers)
+                self._loop.returned()
+                return table
+            except BaseException:
+                self._loop.recover(is_cut_off=table is not None)
+                raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self._loop.iterate(self._in_use, self._iteration_timeout_ms)
+        return self._loop.iterator.cursor
 
     def __next__(self) -> ConsumerRecord:
-        with self._in_use:
-            record = self._loop.next_record(self._iteration_timeout_ms)
-        if record is None:
-            raise StopIteration
-        return record
+        return next(self._loop.iterator.cursor)
 
     def wakeup(self) -> None:
         """Make the waiting call, or else the next one, raise WakeupError. Any thread."""
@@ -280,7 +301,7 @@ class KafkaConsumer:
         """
         with self._in_use:
             check_partitions([partition])
-            self._loop.iterator.settle()
+            self._loop.settle()
             if self._subscription.position(partition) is None:
                 self._subscription.release([partition])
                 self._engine.wake()
@@ -501,7 +522,7 @@ class KafkaConsumer:
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         self._engine.check_usable("committing")
         if offsets is None:
-            self._loop.iterator.settle()
+            self._loop.settle()
             return self._subscription.positions()
         check_committable(offsets)
         return dict(offsets)

@@ -26,7 +26,7 @@ from pyclient.consumer.group.membership import GroupMembership, RebalanceStep
 from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.inbox import Inbox
-from pyclient.consumer.iteration import RecordIterator
+from pyclient.consumer.iteration import AttentionAlarm, RecordIterator
 from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.offsets.auto_commit import AutoCommit
 from pyclient.consumer.offsets.commit import CommitManager, Offsets
@@ -66,6 +66,7 @@ class ConsumerCore:
         config, engine: the options; the I/O thread and its connections.
         subscription, inbox, metrics, poll_timer: shared by both threads.
         collector, iterator, rebalancer: used by the caller's thread alone.
+        alarm: interrupts an iteration when something is due.
         wait, requests, commits, auto_commit: how the caller's thread waits, asks the I/O thread
             for something, and commits.
         membership: in the group, or alone. The I/O thread's; others may ask `has_left` and
@@ -85,6 +86,8 @@ class ConsumerCore:
         self.inbox = Inbox(engine.waiter, engine.submit)
         self.poll_timer = PollTimer(config["max.poll.interval.ms"])
         self.iterator = RecordIterator(self.subscription)
+        self.inbox.on_post(self.iterator.interrupt)
+        self.alarm = AttentionAlarm(self.iterator.interrupt)
         self.rebalancer = Rebalancer(self.subscription, lambda: self.auto_commit, self._report_step)
         self._buffer = FetchBuffer(config["fetch.buffer.bytes"], self.inbox.ring)
         self.collector = FetchCollector(
@@ -121,6 +124,7 @@ class ConsumerCore:
         )
         engine.add_manager(self._list_offsets)
         engine.add_manager(self._fetches)
+        engine.add_manager(self.alarm)
         engine.metadata.add_listener(self._on_metadata)
         self.commits = CommitCalls(
             self.requests,

@@ -42,12 +42,18 @@ class Inbox:
         self._actions: deque[Action] = deque()
         self._errors: deque[_PostedError] = deque()
         self._waiter = new_waiter()
+        self._on_post: Action = _nothing
+
+    def on_post(self, interrupt: Action) -> None:
+        """Call `interrupt`, on any thread, when something is posted. Before the engine starts."""
+        self._on_post = interrupt
 
     # --- any thread --------------------------------------------------------------------------
 
     def post(self, action: Action) -> None:
         """Have the caller's thread run `action` in its next poll."""
         self._actions.append(action)
+        self._on_post()
         self.ring()
 
     def post_step(self, step: Step) -> None:
@@ -76,6 +82,7 @@ class Inbox:
                 because the program has dealt with it meanwhile (by a seek, say).
         """
         self._errors.append(_PostedError(error, acknowledge, before_raise))
+        self._on_post()
         self.ring()
 
     def ring(self) -> None:

@@ -26,6 +26,14 @@ class PartitionEpoch(NamedTuple):
     epoch: int
 
 
+class PositionMove(NamedTuple):
+    """A position to set, and the leader epoch of the record before it."""
+
+    at: PartitionEpoch
+    next_offset: int
+    leader_epoch: int
+
+
 class FetchTarget(NamedTuple):
     """A partition that may be fetched, and from where."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyclient.consumer.core import END_MS, ConsumerCore
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyclient.consumer.fetch.collector import CollectedRecords
     from pyclient.consumer.use_guard import UseGuard
-    from pyclient.records.record import ConsumerRecord
+    from pyclient.types import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -35,87 +35,131 @@ class PollLoop:
         is_closed: whether `close` was called.
     """
 
-    def __init__(self, core: ConsumerCore) -> None:
+    def __init__(self, core: ConsumerCore, in_use: UseGuard) -> None:
         config = core.config
         self.core = core
         self.iterator = core.iterator
         self.is_closed = False
+        self._in_use = in_use
         self._clock = core.engine.clock
         self._max_records: int = config["max.poll.records"]
         self._api_timeout_ms: int = config["default.api.timeout.ms"]
+        self._iteration_timeout_ms: float = config["consumer.timeout.ms"]
         # A program that waits inside a poll is not late for the next one: restart the timer of
         # max.poll.interval.ms often enough.
         self._attention_ms: float = config["max.poll.interval.ms"] / 3
         self._attention_at_ms = -math.inf
+        self.iterator.on_empty(self._refill)
 
     # --- records -----------------------------------------------------------------------------
 
-    def poll(self, timeout_ms: float, max_records: int) -> list[CollectedRecords]:
-        """Records, as soon as there are some; their positions are moved."""
-        deadline = Deadline(self._clock, timeout_ms)
-        self.iterator.rewind()
-        self.core.metrics.polled(self._clock.monotonic_ms())
+    def poll(
+        self, timeout_ms: float, max_records: int, update_offsets: bool = True
+    ) -> list[CollectedRecords]:
+        """Records, as soon as there are some; their positions are moved.
+
+        The caller has to call `returned` when it is done with them, or `recover` if it cannot
+        return them.
+        """
+        collector = self.core.collector
+        deadline = self._begin(timeout_ms)
         while True:
             self._attend()
-            collected = self.core.collector.collect(max_records)
+            collected = collector.collect(max_records)
             if collected:
                 break
+            collector.close()
             if not self._wait(deadline):
                 return []
-        for at, records, next_offset, leader_epoch in collected:
-            self.core.metrics.returned(len(records))
-            self.core.subscription.consumed(at, next_offset, leader_epoch)
+        if update_offsets:
+            collector.advance(collected)
+        else:
+            self.core.subscription.refetch([one.at for one in collected])
+        self.core.metrics.returned(sum(len(one.records) for one in collected))
         return collected
 
-    def poll_arrow(self, timeout_ms: float, max_bytes: int, headers: bool) -> pa.Table:
-        """Records as Arrow columns, as soon as there are some; their positions are moved."""
-        deadline = Deadline(self._clock, timeout_ms)
-        self.iterator.rewind()
-        self.core.metrics.polled(self._clock.monotonic_ms())
+    def poll_arrow(
+        self,
+        timeout_ms: float,
+        max_bytes: int,
+        max_records: int,
+        end_offsets: Mapping[TopicPartition, int] | None,
+        headers: bool,
+    ) -> pa.Table:
+        """Records as Arrow columns, as soon as there are some; otherwise as `poll`."""
+        collector = self.core.collector
+        deadline = self._begin(timeout_ms)
         builder = ColumnsBuilder(headers=headers)
         while True:
             self._attend()
-            rows = self.core.collector.collect_columns(builder, max_bytes)
-            if rows or not self._wait(deadline):
-                self.core.metrics.returned(rows)
-                return builder.finish()
+            rows = collector.collect_columns(builder, max_bytes, max_records, end_offsets)
+            if rows:
+                break
+            collector.close()
+            if self._are_reached(end_offsets) or not self._wait(deadline):
+                break
+        self.core.metrics.returned(rows)
+        return builder.finish()
 
-    def next_record(self, timeout_ms: float) -> ConsumerRecord | None:
-        """The next record of an iteration; None if none comes in time."""
-        if self.is_closed:
-            return None
+    def _begin(self, timeout_ms: float) -> Deadline:
         deadline = Deadline(self._clock, timeout_ms)
+        self.recover()
+        self.iterator.rewind()
+        self.core.metrics.polled(self._clock.monotonic_ms())
+        return deadline
+
+    def _are_reached(self, end_offsets: Mapping[TopicPartition, int] | None) -> bool:
+        """Whether every assigned partition is at its end offset: no record will come."""
+        if not end_offsets:
+            return False
+        positions = self.core.subscription.positions()
+        assigned = self.core.subscription.assigned()
+        return all(
+            partition in positions
+            and positions[partition].offset >= end_offsets.get(partition, math.inf)
+            for partition in assigned
+        )
+
+    def returned(self) -> None:
+        """The program gets what `poll` returned."""
+        self.core.collector.close()
+
+    def recover(self, is_cut_off: bool = False) -> None:
+        """If a call was cut off before the program had the records, go back to where it was."""
+        self.core.collector.recover(is_cut_off)
+
+    def settle(self) -> None:
+        """Make the positions those of the program: behind the last record that it got."""
+        self.recover()
+        self.iterator.settle()
+
+    def _refill(self) -> None:
+        """Make the next records of an iteration ready; StopIteration if none comes in time."""
+        with self._in_use:
+            if self.is_closed or not self._has_next(self._iteration_timeout_ms):
+                raise StopIteration
+
+    def _has_next(self, timeout_ms: float) -> bool:
+        deadline = Deadline(self._clock, timeout_ms)
+        collector, iterator = self.core.collector, self.iterator
         self.core.metrics.polled(self._clock.monotonic_ms())
         while True:
             # Between any two records: a rebalance need not wait for the rest of a batch.
-            self.iterator.settle()
+            iterator.begin_refill()
+            self.recover()
             self._attend()
-            self.iterator.prune()
-            record = self.iterator.take()
-            if record is not None:
-                return record
-            collected = self.core.collector.collect(self._max_records)
+            iterator.prune()
+            if iterator.open_next():
+                return True
+            collected = collector.collect(self._max_records)
+            iterator.feed(collected)
+            collector.close()
             if collected:
                 self.core.metrics.returned(sum(len(one.records) for one in collected))
-                self.iterator.feed(collected)
-            elif not self._wait(deadline):
-                return None
-
-    def iterate(self, in_use: UseGuard, timeout_ms: float) -> Iterator[ConsumerRecord]:
-        """All records, one by one, until none comes in time."""
-        inbox, take, now_ms = self.core.inbox, self.iterator.take, self._clock.monotonic_ms
-        while True:
-            with in_use:
-                record = self.next_record(timeout_ms)
-            if record is None:
-                return
-            yield record
-            # Then the rest of its batch, with a look at what is due in between, and no more.
-            while inbox.is_empty and now_ms() < self._attention_at_ms:
-                record = take()
-                if record is None:
-                    break
-                yield record
+                iterator.open_next()
+                return True
+            if not self._wait(deadline):
+                return False
 
     def _attend(self) -> None:
         """Do what is due besides records."""
@@ -134,13 +178,15 @@ class PollLoop:
         self._attention_at_ms = now_ms + self._attention_ms
         if core.auto_commit.is_enabled:
             self._attention_at_ms = min(self._attention_at_ms, core.auto_commit.poll(now_ms))
+        if core.alarm.set(self._attention_at_ms):
+            core.engine.wake()
 
     # --- waiting -----------------------------------------------------------------------------
 
     def wakeup(self) -> None:
         """End the current wait, or the next one, with WakeupError. Any thread."""
         self.core.wait.wakeup()
-        self._attention_at_ms = -math.inf  # also between two records of an iteration
+        self.iterator.interrupt()  # also between two records of an iteration
 
     def _wait(self, deadline: Deadline) -> bool:
         """Wait until something happens or is due; False if time runs out."""
@@ -157,14 +203,14 @@ class PollLoop:
         """Give up all partitions, and leave the group."""
         core = self.core
         if core.subscription.has_auto_assigned_partitions():
-            self.iterator.settle()
+            self.settle()
             core.auto_commit.commit_and_wait()
             try:
                 core.rebalancer.give_up_all(self._has_lost_membership())
             finally:
                 core.requests.leave("the consumer unsubscribed", self._api_timeout_ms)
         else:
-            self.iterator.settle()
+            self.settle()
             core.auto_commit.commit_now()
         core.subscription.unsubscribe()
         self.iterator.prune()
@@ -174,7 +220,7 @@ class PollLoop:
         """Commit, leave the group, and end, within the time."""
         core = self.core
         self.is_closed = True
-        self._attention_at_ms = -math.inf  # ends an iteration
+        self.iterator.interrupt()  # ends an iteration
         deadline = Deadline(self._clock, timeout_ms)
         if not autocommit:
             core.auto_commit.is_enabled = False
@@ -190,7 +236,7 @@ class PollLoop:
         core = self.core
         core.wait.limit = deadline
         is_member = core.subscription.has_auto_assigned_partitions()
-        self.iterator.settle()
+        self.settle()
         core.auto_commit.commit_and_wait(deadline.remaining_ms())
         core.auto_commit.is_enabled = False
         try:

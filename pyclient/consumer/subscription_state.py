@@ -21,6 +21,7 @@ from pyclient.consumer.partition_state import (
     PartitionEpoch,
     PartitionOffsets,
     PartitionState,
+    PositionMove,
 )
 from pyclient.consumer.rebalance_listener import (
     ConsumerRebalanceListener as ConsumerRebalanceListener,  # kafka-python's path of it
@@ -240,14 +241,43 @@ class SubscriptionState:
         with self._lock:
             return {partition for partition, state in self._partitions.items() if state.paused}
 
-    def consumed(self, at: PartitionEpoch, position: int, leader_epoch: int) -> bool:
-        """The program has all records before `position`; False if the epoch is over."""
+    def advance(self, moves: Iterable[PositionMove]) -> None:
+        """Set positions, all at once; those whose epoch is over stay."""
+        with self._lock:
+            for at, next_offset, leader_epoch in moves:
+                state = self._in_epoch(at)
+                if state is not None and state.position is not None:
+                    state.position, state.leader_epoch = next_offset, leader_epoch
+
+    def positions_before(self, moves: Iterable[PositionMove]) -> list[PositionMove]:
+        """What to pass to `advance` to undo these moves."""
+        with self._lock:
+            return [
+                PositionMove(at, state.position, state.leader_epoch)
+                for at, _, _ in moves
+                if (state := self._in_epoch(at)) is not None and state.position is not None
+            ]
+
+    def refetch(self, partitions: Iterable[PartitionEpoch]) -> None:
+        """Fetch again from the positions; what was fetched or is in flight is stale."""
+        with self._lock:
+            for at in partitions:
+                state = self._in_epoch(at)
+                if state is not None:
+                    self._refetch(state)
+
+    def refetch_all(self) -> None:
+        """Refetch every partition that was fetched ahead of its position."""
+        with self._lock:
+            for state in self._partitions.values():
+                if state.position is not None and state.fetch_offset != state.position:
+                    self._refetch(state)
+
+    def position_in(self, at: PartitionEpoch) -> int | None:
+        """The position, if the epoch is the partition's current one."""
         with self._lock:
             state = self._in_epoch(at)
-            if state is None:
-                return False
-            state.position, state.leader_epoch = position, leader_epoch
-            return True
+            return None if state is None else state.position
 
     def position(self, partition: TopicPartition) -> int | None:
         """The next offset that the program gets; None while it is being looked up."""
@@ -399,6 +429,12 @@ class SubscriptionState:
     def _in_epoch(self, at: PartitionEpoch) -> PartitionState | None:
         state = self._partitions.get(at.partition)
         return state if state is not None and state.epoch == at.epoch else None
+
+    def _refetch(self, state: PartitionState) -> None:
+        if state.position is not None:
+            is_failed = state.failed
+            state.move(self._next_epoch(), state.position, state.leader_epoch)
+            state.failed = is_failed
 
     def _next_epoch(self) -> int:
         self._version += 1

@@ -1,7 +1,7 @@
 """What was fetched and not yet returned.
 
 Shared by the I/O thread, which fills it, and the caller's thread, which reads it. One lock guards
-the queue and its byte counts.
+the queue and its byte count.
 """
 
 import threading
@@ -16,7 +16,8 @@ class FetchBuffer:
     """Completed fetches in the order of their arrival, bounded in bytes.
 
     `FetchRequestManager` keeps to the bound (`has_room`) before it sends a request; a response is
-    always taken.
+    always taken. A fetch keeps the whole response in memory that it came in, so a response counts
+    until the last of its fetches is removed: stale and paused ones count too.
     """
 
     def __init__(self, limit_bytes: int, on_data: Callable[[], None]) -> None:
@@ -25,26 +26,29 @@ class FetchBuffer:
         self._on_data = on_data
         self._lock = threading.Lock()  # guards the two below
         self._fetches: deque[CompletedFetch] = deque()
-        self._sizes: dict[TopicPartition, int] = {}
+        self._size: int | None = 0  # None: to be counted again
 
     def put(self, fetches: Iterable[CompletedFetch]) -> None:
-        """Add fetches and wake the caller. The I/O thread."""
+        """Add the fetches of one response and wake the caller. The I/O thread."""
         with self._lock:
-            for fetch in fetches:
-                self._fetches.append(fetch)
-                partition = fetch.at.partition
-                self._sizes[partition] = self._sizes.get(partition, 0) + fetch.size
+            self._size = None
+            self._fetches.extend(fetches)
         self._on_data()
 
-    def has_room(self, resting: Collection[TopicPartition] = ()) -> bool:
-        """Whether more may be fetched.
-
-        Bytes of `resting` (paused) partitions do not count: they are not read, so they would stop
-        fetching for the others.
-        """
+    @property
+    def size(self) -> int:
+        """The bytes that the fetches keep in memory."""
         with self._lock:
-            counted = sum(self._sizes.values()) - sum(self._sizes.get(p, 0) for p in resting)
-        return counted < self._limit_bytes
+            if self._size is None:
+                # Counted, not kept up to date: an interrupt between two steps of `remove` would
+                # leave the sum wrong for good.
+                responses = {id(fetch.response): fetch.response for fetch in self._fetches}
+                self._size = sum(response.size for response in responses.values())
+            return self._size
+
+    def has_room(self) -> bool:
+        """Whether more may be fetched."""
+        return self.size < self._limit_bytes
 
     def first(self, resting: Collection[TopicPartition] = ()) -> CompletedFetch | None:
         """The oldest fetch, but for those of `resting` partitions; it stays here."""
@@ -54,20 +58,22 @@ class FetchBuffer:
                     return fetch
             return None
 
+    def of(self, partitions: Collection[TopicPartition]) -> list[CompletedFetch]:
+        """All fetches of these partitions; they stay here."""
+        with self._lock:
+            return [fetch for fetch in self._fetches if fetch.at.partition in partitions]
+
     def remove(self, fetch: CompletedFetch) -> None:
         """Drop a fetch that was read or is stale."""
         with self._lock:
+            self._size = None
             self._fetches.remove(fetch)
-            partition = fetch.at.partition
-            self._sizes[partition] -= fetch.size
-            if not self._sizes[partition]:
-                del self._sizes[partition]
 
     def clear(self) -> None:
         """Drop all completed fetches."""
         with self._lock:
+            self._size = None
             self._fetches.clear()
-            self._sizes.clear()
 
     def __len__(self) -> int:
         return len(self._fetches)

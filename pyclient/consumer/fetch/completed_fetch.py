@@ -6,6 +6,7 @@ thread, which checks, decompresses and decodes as many records at a time as a po
 
 import struct
 from collections.abc import Iterator
+from typing import Final
 
 from pyclient._twin import RecordDecoder
 from pyclient.consumer.fetch.aborted import AbortedTransactions
@@ -19,6 +20,7 @@ from pyclient.records.record import ConsumerRecord
 
 _PREFIX = struct.Struct(">qiibIhi")  # base offset to last offset delta
 _NO_BYTES = memoryview(b"")
+UNLIMITED: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def next_fetch_offset(records: memoryview, fetch_offset: int) -> int:
@@ -37,6 +39,15 @@ def next_fetch_offset(records: memoryview, fetch_offset: int) -> int:
     return next_offset
 
 
+class ResponseMemory:
+    """The bytes of one response, in memory as long as one of its fetches is."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
 class CompletedFetch:
     """What a broker sent of one partition, and how much of it is read.
 
@@ -44,7 +55,8 @@ class CompletedFetch:
         at: the partition, and the epoch it was fetched in.
         fetch_offset: where it starts.
         leader_epoch: of the batch that was read last.
-        size: the bytes it holds in memory.
+        size: the bytes of its records.
+        response: the response that it keeps in memory.
         error: why there are no records.
     """
 
@@ -62,6 +74,7 @@ class CompletedFetch:
         "error",
         "fetch_offset",
         "leader_epoch",
+        "response",
         "size",
     )
 
@@ -74,11 +87,13 @@ class CompletedFetch:
         check_crcs: bool = True,
         aborted: AbortedTransactions | None = None,
         error: KafkaError | None = None,
+        response: ResponseMemory | None = None,
     ) -> None:
         self.at = at
         self.fetch_offset = fetch_offset
         self.leader_epoch = NO_LEADER_EPOCH
         self.size = len(records)
+        self.response = response or ResponseMemory(self.size)
         self.error = error
         self._check_crcs = check_crcs
         self._aborted = aborted
@@ -99,6 +114,11 @@ class CompletedFetch:
     def is_drained(self) -> bool:
         """Whether all records were read."""
         return self._is_read and not self._unread
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether records were taken back: `read_columns` cannot give those."""
+        return bool(self._unread)
 
     def read(self, max_records: int) -> list[ConsumerRecord]:
         """The next records, at most `max_records`: fewer at the end, and before a damaged batch.
@@ -121,29 +141,46 @@ class CompletedFetch:
             raise self._failure
         return records
 
-    def read_columns(self, builder: ColumnsBuilder) -> int:
-        """Add all records that are left to Arrow columns; the number of rows added.
+    def read_columns(
+        self, builder: ColumnsBuilder, max_rows: int = UNLIMITED, end_offset: int = UNLIMITED
+    ) -> int:
+        """Add the records before `end_offset` to Arrow columns; the number of rows added.
+
+        At most `max_rows`: fewer at the end, before a damaged batch, and where offsets have gaps.
 
         Raises:
             CorruptRecordError, UnsupportedCodecError: as `read`.
         """
         rows = 0
-        from_offset = self.next_offset
-        topic, partition = self.at.partition
+        self._decoder = None
         if self._failure is None:
             try:
-                while (batch := self._batch or next(self._batches, None)) is not None:
-                    self._batch = batch
-                    rows += builder.add(batch, topic, partition, from_offset=from_offset)
-                    self._reached = batch.next_offset
-                    self.leader_epoch = batch.leader_epoch
-                    self._batch = self._decoder = None
-                    self._unread = []
-                self._is_read = True
+                while rows < max_rows and self._reached < end_offset and not self._is_read:
+                    rows += self._read_batch_columns(builder, max_rows - rows, end_offset)
             except KafkaError as error:
                 self._failure = error
         if self._failure is not None and not rows:
             raise self._failure
+        return rows
+
+    def _read_batch_columns(self, builder: ColumnsBuilder, max_rows: int, end_offset: int) -> int:
+        batch = self._batch = self._batch or next(self._batches, None)
+        if batch is None:
+            self._is_read = True
+            return 0
+        from_offset = max(self._reached, batch.base_offset)
+        until_offset = min(from_offset + max_rows, end_offset)
+        if until_offset <= from_offset:  # the next record is behind the end
+            self._reached = end_offset
+            return 0
+        topic, partition = self.at.partition
+        rows = builder.add(
+            batch, topic, partition, from_offset=from_offset, until_offset=until_offset
+        )
+        self.leader_epoch = batch.leader_epoch
+        self._reached = min(until_offset, batch.next_offset)
+        if self._reached == batch.next_offset:
+            self._batch = None
         return rows
 
     def unread(self, records: list[ConsumerRecord]) -> None:
@@ -152,12 +189,12 @@ class CompletedFetch:
 
     def _read_batch(self, max_records: int) -> list[ConsumerRecord]:
         if self._decoder is None:
-            self._batch = next(self._batches, None)
+            self._batch = self._batch or next(self._batches, None)
             if self._batch is None:
                 self._is_read = True
                 return []
             topic, partition = self.at.partition
-            self._decoder = self._batch.decoder(topic, partition, from_offset=self.fetch_offset)
+            self._decoder = self._batch.decoder(topic, partition, from_offset=self._reached)
             self.leader_epoch = self._batch.leader_epoch
         records = self._decoder.read(max_records)
         if self._decoder.remaining:
@@ -179,7 +216,7 @@ class CompletedFetch:
                 batch.check_crc()
             aborted = self._aborted is not None and self._aborted.covers(batch)
             if aborted or batch.is_control:
-                self._reached = batch.next_offset
+                self._reached, self.leader_epoch = batch.next_offset, batch.leader_epoch
             else:
                 yield batch
         if records and not found:

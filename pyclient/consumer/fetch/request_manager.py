@@ -18,7 +18,11 @@ from typing import NamedTuple
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.fetch.aborted import AbortedTransactions
 from pyclient.consumer.fetch.buffer import FetchBuffer
-from pyclient.consumer.fetch.completed_fetch import CompletedFetch, next_fetch_offset
+from pyclient.consumer.fetch.completed_fetch import (
+    CompletedFetch,
+    ResponseMemory,
+    next_fetch_offset,
+)
 from pyclient.consumer.fetch.session import FetchSession, SessionPartition
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.metrics import ConsumerMetrics
@@ -109,7 +113,7 @@ class FetchRequestManager:
         wake_at_ms = self._end_rests(now_ms)
         if seen == self._seen:
             return PollResult((), wake_at_ms)
-        if not self._buffer.has_room(self._subscription.resting()):
+        if not self._buffer.has_room():
             return PollResult((), wake_at_ms)  # reading from the buffer wakes the loop
         self._seen = seen
         requests = [
@@ -213,8 +217,9 @@ class FetchRequestManager:
         self._failures.pop(node, None)
         completed = []
         leaders = {}
+        memory = ResponseMemory(0)
         for partition, data in session.answers(outcome):
-            fetch = self._complete(targets[partition], data, now_ms)
+            fetch = self._complete(targets[partition], data, memory, now_ms)
             if fetch is not None:
                 completed.append(fetch)
             if data.error_code != NONE and data.current_leader.leader_id >= 0:
@@ -228,6 +233,7 @@ class FetchRequestManager:
             self._cluster.update_leaders(leaders, endpoints)
         size = sum(fetch.size for fetch in completed)
         self._metrics.fetch_done(size, now_ms - sent_at_ms, now_ms)
+        memory.size = size
         if completed:
             self._buffer.put(completed)
 
@@ -249,7 +255,7 @@ class FetchRequestManager:
         self._rests_until[node] = 0.0
 
     def _complete(
-        self, target: FetchTarget, data: PartitionData, now_ms: float
+        self, target: FetchTarget, data: PartitionData, memory: ResponseMemory, now_ms: float
     ) -> CompletedFetch | None:
         at = PartitionEpoch(target.partition, target.epoch)
         if data.error_code != NONE:
@@ -276,6 +282,7 @@ class FetchRequestManager:
             records,
             check_crcs=self._options.check_crcs,
             aborted=aborted,
+            response=memory,
         )
 
     def _fail(

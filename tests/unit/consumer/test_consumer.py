@@ -5,12 +5,25 @@ import inspect
 import pytest
 
 from pyclient import KafkaConsumer, TopicPartition
-from pyclient.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailable, WakeupError
-from pyclient.protocol.messages.fetch import FetchRequest
+from pyclient.errors import (
+    IllegalStateError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    RecordDeserializationError,
+    WakeupError,
+)
+from pyclient.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
+from pyclient.records.control import EndTransactionMarker, build_end_transaction_marker
+from tests.support.consumer_parts import batch_at
 
 P0 = TopicPartition("orders", 0)
 
@@ -156,6 +169,77 @@ def test_an_iteration_is_ended_by_close_and_interrupted_by_a_wakeup(new_consumer
     assert list(records) == []
 
 
+def test_an_iterator_goes_on_after_an_error(new_consumer):
+    consumer = new_consumer("orders", value_deserializer=int_or_skip)
+    records = iter(consumer)
+    consumer.wakeup()
+    with pytest.raises(WakeupError):
+        next(records)
+    with pytest.raises(RecordDeserializationError) as caught:
+        next(records)
+    consumer.seek(P0, caught.value.offset + 1)
+    with pytest.raises(RecordDeserializationError, match="offset 1 "):
+        next(records)
+    consumer.seek(P0, 2)
+    with pytest.raises(RecordDeserializationError, match="offset 2 "):
+        next(records)
+
+
+def int_or_skip(data):
+    return int(data)
+
+
+def test_a_marker_behind_records_that_wait_in_an_iteration_is_not_committed(
+    network, broker, group, new_consumer
+):
+    """Committed but never yielded: a fetch without records moved the position past the others."""
+
+    def fetch(request, version):
+        offset = request.topics[0].partitions[0].fetch_offset if request.topics else 4
+        if offset == 3:
+            marker = bytearray(
+                build_end_transaction_marker(
+                    EndTransactionMarker(True, 0), producer_id=1, producer_epoch=0, timestamp_ms=0
+                )
+            )
+            marker[:8] = (3).to_bytes(8, "big")
+            return fetched(request, bytes(marker))
+        return fetched(request, batch_at(0, [b"a", b"b", b"c"])) if offset < 3 else None
+
+    broker.on(FetchRequest, fetch)
+    consumer = new_consumer("orders", enable_auto_commit=False)
+    consumer.poll(timeout_ms=0)
+    network.run_for(5_000)
+    for number, record in enumerate(consumer, start=1):
+        network.run_for(100)
+        consumer.commit()
+        assert record.offset == number - 1
+        assert group.committed == number
+        if number == 3:
+            break
+    assert consumer.poll(timeout_ms=100) == {}
+    assert consumer.position(P0) == 4  # the marker is no record
+
+
+def fetched(request, records):
+    (topic,) = request.topics
+    data = PartitionData(partition_index=0, high_watermark=4, records=records)
+    return FetchResponse(
+        responses=[
+            FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=[data])
+        ]
+    )
+
+
+def test_a_poll_that_does_not_update_offsets_returns_the_same_again(new_consumer):
+    consumer = new_consumer("orders")
+    for _ in range(2):
+        assert values(consumer.poll(timeout_ms=1_000, update_offsets=False)) == [b"a", b"b", b"c"]
+        assert consumer.position(P0) == 0
+    assert values(consumer.poll(timeout_ms=1_000)) == [b"a", b"b", b"c"]
+    assert consumer.position(P0) == 3
+
+
 def test_a_loop_that_has_failed_is_said_and_not_waited_for(new_consumer):
     consumer = new_consumer("orders")
     consumer.poll(timeout_ms=1_000)
@@ -203,7 +287,7 @@ def test_every_method_of_kafka_pythons_consumer_is_here_and_takes_its_arguments(
     from kafka import KafkaConsumer as Theirs
 
     left_out = {"bootstrap"}  # the constructor does it
-    not_taken = {("poll", "update_offsets"), ("metrics", "raw")}  # its internals
+    not_taken = {("metrics", "raw")}
     for name, method in vars(Theirs).items():
         if name.startswith("_") or not callable(method) or name in left_out:
             continue

@@ -19,6 +19,13 @@ class World:
     def __init__(self):
         self.subscription = started(SubscriptionState(OffsetReset.LATEST), {P0: 0, P1: 0})
         self.iterator = RecordIterator(self.subscription)
+        self.iterator.on_empty(self.refill)
+
+    def refill(self):
+        self.iterator.begin_refill()
+        self.iterator.prune()
+        if not self.iterator.open_next():
+            raise StopIteration
 
     def feed(self, partition, first, count, *, next_offset=None):
         at = epoch_of(self.subscription, partition)
@@ -28,7 +35,7 @@ class World:
         self.iterator.feed([CollectedRecords(at, records, end, 4)])
 
     def take(self, count):
-        taken = [self.iterator.take() for _ in range(count)]
+        taken = [next(self.iterator.cursor, None) for _ in range(count)]
         return [None if one is None else (one.partition, one.offset) for one in taken]
 
     def positions(self):
@@ -37,7 +44,7 @@ class World:
 
 
 @pytest.fixture
-def world():
+def world(twin):
     return World()
 
 

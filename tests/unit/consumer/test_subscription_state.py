@@ -4,7 +4,12 @@ import re
 
 import pytest
 
-from pyclient.consumer.partition_state import OffsetReset, PartitionEpoch, PartitionOffsets
+from pyclient.consumer.partition_state import (
+    OffsetReset,
+    PartitionEpoch,
+    PartitionOffsets,
+    PositionMove,
+)
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import IllegalStateError
 from pyclient.types import OffsetAndMetadata, TopicPartition
@@ -69,7 +74,7 @@ def test_the_position_moves_with_what_the_program_got_and_not_with_what_was_fetc
     assert subscription.fetched(at, 0, 100, NO_OFFSETS)
     assert subscription.position(P0) == 0
     assert [target.fetch_offset for target in subscription.fetchable()] == [100]
-    assert subscription.consumed(at, 40, 5)
+    subscription.advance([PositionMove(at, 40, 5)])
     assert subscription.positions() == {P0: OffsetAndMetadata(40, "", 5)}
 
 
@@ -78,7 +83,7 @@ def test_a_seek_makes_everything_void_that_was_asked_for_before(subscription):
     before = epoch_of(subscription, P0)
     subscription.seek(P0, 50)
     assert not subscription.fetched(before, 0, 100, NO_OFFSETS)
-    assert not subscription.consumed(before, 40, -1)
+    subscription.advance([PositionMove(before, 40, -1)])
     assert not subscription.start_at(before, 9, -1)
     assert subscription.position(P0) == 50
 
@@ -205,4 +210,5 @@ def test_what_is_not_assigned_cannot_be_moved(subscription):
     ):
         with pytest.raises(IllegalStateError, match="not assigned"):
             move()
-    assert not subscription.consumed(PartitionEpoch(P0, 1), 0, 0)
+    subscription.advance([PositionMove(PartitionEpoch(P0, 1), 0, 0)])
+    assert subscription.positions() == {}

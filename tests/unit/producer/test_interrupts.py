@@ -1,8 +1,5 @@
 """A signal handler interrupts the main thread inside `send`: nothing is lost, torn or stuck."""
 
-import inspect
-import sys
-
 import pytest
 
 from pyclient._pure.builder import BatchBuilder as PureBuilder
@@ -16,6 +13,7 @@ from pyclient.producer import (
 )
 from pyclient.producer.producer_batch import ProducerBatch
 from pyclient.producer.record_accumulator import RecordAccumulator
+from tests.support.interrupts import Interrupt, lines_of
 from tests.support.sender_world import SenderWorld
 
 GZIP = 1
@@ -51,39 +49,6 @@ WHERE_BATCHES_ARE_COMPRESSED = (
     ProducerBatch.compress,
     buffer_pool.BufferPool.exchange,
 )
-
-
-def lines_of(functions, codec):
-    return [
-        pytest.param(function.__code__, line, codec, id=f"{function.__qualname__}+{line}-{codec}")
-        for function in functions
-        for line in range(1, len(inspect.getsource(function).splitlines()))
-    ]
-
-
-class Interrupt:
-    """Raises KeyboardInterrupt before a line of a function runs, once, as a signal handler may."""
-
-    def __init__(self, code, line):
-        self.code = code
-        self.line = code.co_firstlineno + line
-        self.happened = False
-
-    def __enter__(self):
-        sys.settrace(self._on_call)
-        return self
-
-    def __exit__(self, *_):
-        sys.settrace(None)
-
-    def _on_call(self, frame, event, _argument):
-        return self._on_line if frame.f_code is self.code else None
-
-    def _on_line(self, frame, event, _argument):
-        if event == "line" and frame.f_lineno == self.line and not self.happened:
-            self.happened = True
-            raise KeyboardInterrupt
-        return self._on_line
 
 
 def world_of(**options):

@@ -3,7 +3,7 @@
 import pytest
 
 from pyclient.consumer.fetch.buffer import FetchBuffer
-from pyclient.consumer.fetch.completed_fetch import CompletedFetch
+from pyclient.consumer.fetch.completed_fetch import CompletedFetch, ResponseMemory
 from pyclient.consumer.partition_state import PartitionEpoch
 from pyclient.types import TopicPartition
 
@@ -52,11 +52,18 @@ def test_there_is_room_below_the_limit_only(buffer):
     assert buffer.has_room()
 
 
-def test_bytes_of_resting_partitions_take_no_room(buffer):
-    buffer.put([fetch(P0, 100), fetch(P1, 10)])
-    assert not buffer.has_room()
-    assert buffer.has_room({P0})
-    assert not buffer.has_room({P1})
+def test_a_response_counts_until_its_last_fetch_is_removed(buffer):
+    response = ResponseMemory(100)
+    first, second = (
+        CompletedFetch(PartitionEpoch(one, 1), 0, memoryview(bytes(10)), response=response)
+        for one in (P0, P1)
+    )
+    buffer.put([first, second])
+    assert buffer.size == 100
+    buffer.remove(first)
+    assert buffer.size == 100  # the second one keeps all of it in memory
+    buffer.remove(second)
+    assert buffer.size == 0
 
 
 def test_clear_lets_everything_go(buffer):

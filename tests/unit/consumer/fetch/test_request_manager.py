@@ -138,12 +138,14 @@ def test_a_full_buffer_stops_the_fetches_and_a_read_one_starts_them():
     assert world.poll() == {1: {0: 1}}
 
 
-def test_a_paused_partition_with_a_full_buffer_does_not_stop_the_others():
+def test_nothing_is_fetched_for_a_paused_partition_and_its_bytes_count():
     batch = batch_at(0, [b"x" * 100])
     world = World({P0: 0, P1: 0}, limit_bytes=len(batch))
     world.poll()
     world.answer(1, response(data(0, batch), data(1)))
     world.subscription.pause([P0])
+    assert world.poll() == {}  # full
+    world.buffered()
     world.poll()
     assert list(world.in_flight[1].request.topics) == []  # partition 1 goes on in the session
     (gone,) = world.in_flight[1].request.forgotten_topics_data
