@@ -16,10 +16,12 @@ run, and most runs need no broker.
 - `replica/`: appending to partitions and reading them
 - `testing/`: fixtures, faults, simulation
 - `__main__`: the command line
+- `arguments`: checks what `Broker(...)` is given
 - `blocking_work`: the interface to the thread that may block
 - `broker`: `Broker`: start, stop, kill, restart
 - `diagnostics`: log lines
 - `dispatch`: from a request's bytes to its handler and back; checks versions
+- `integer_types`: the integer types of options
 - `lifecycle_lock`: one start or stop at a time
 - `node`: the broker's core, without sockets and threads
 - `purgatory`: timers, and operations that wait

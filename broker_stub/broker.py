@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias, TypeVar
 
-from broker_stub.config.arguments import (
+from broker_stub.arguments import (
     given_clock,
     given_config,
     given_listeners,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker_stub import diagnostics
 from broker_stub.blocking_work import Background
 from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.listeners import Endpoint
 from broker_stub.dispatch import Dispatcher
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.log_manager import LogManager, LogManagerSettings
@@ -24,7 +25,6 @@ from broker_stub.metadata.image import (
     TOPIC_RESOURCE,
     BrokerImage,
     ClusterImage,
-    Endpoint,
     TopicImage,
 )
 from broker_stub.metadata.loading import check_single_node, load_image

@@ -32,6 +32,8 @@ def node_of(module: str) -> str | None:
     package, name, *_ = [*module.split("."), ""]
     if package not in PACKAGES or (package == "pyclient" and name in LEAVES | KAFKA_PYTHON):
         return None
+    if module == "pyclient.__main__":
+        return "pyclient/cli"  # runs it, and nothing else
     if package == "pyclient" and name in RECORDS:
         return "pyclient/records"
     if name and (ROOT / package / name).is_dir():

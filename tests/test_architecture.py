@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.import_graph import PAGE, with_picture
+from tests.import_graph import PAGE, import_graph, reachable, with_picture
 from tests.support.source_tree import PACKAGES, ROOT
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -18,6 +18,11 @@ PLACES = re.findall(r"^\| ([^|]+) \| `([\w/]+\.py)` \| `([\w.]+)` \|$", TEXT, re
 
 def test_the_picture_shows_todays_imports() -> None:
     assert with_picture(TEXT) == TEXT, "the imports have changed: run `make docs`"
+
+
+def test_no_packages_import_each_other() -> None:
+    at_once, _ = import_graph()
+    assert not [node for node in at_once if node in reachable(at_once, node)]
 
 
 def test_every_path_it_names_exists() -> None:

@@ -1,6 +1,5 @@
 """The broker's options: Kafka's names, their rules, and what listeners and topics make of them.
 
-- `arguments`: checks what `Broker(...)` is given
 - `broker_config`: the options in force, and the defaults they give to topics
 - `entries`: options as DescribeConfigs and CreateTopics show them
 - `kafka_keys`: every option name of Apache Kafka, to tell a typo from an option without an effect
@@ -9,5 +8,4 @@
 - `objections`: why a value is refused, in the words of Apache Kafka
 - `properties`: reads `server.properties` files
 - `tls_keys`: the table of TLS options
-- `types`: Kafka's 16, 32 and 64 bit integers
 """

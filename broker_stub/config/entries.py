@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from broker_stub.config.broker_config import DYNAMIC_NAMES, BrokerConfig
 from broker_stub.config.keys import BROKER_DEFINITION, TOPIC_DEFINITION, TOPIC_SYNONYMS
-from broker_stub.config.types import INT, LONG, SHORT
+from broker_stub.integer_types import INT, LONG, SHORT
 from pyclient.config.definition import SECRET, ConfigKey, Secret
 
 TOPIC_SOURCE: Final = 1

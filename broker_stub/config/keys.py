@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker_stub.config.tls_keys import TLS_ROWS
-from broker_stub.config.types import INT, LONG, SHORT
+from broker_stub.integer_types import INT, LONG, SHORT
 from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
 from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, not_empty, one_of
 

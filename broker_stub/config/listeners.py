@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from broker_stub.config.broker_config import BrokerConfig
-from broker_stub.metadata.image import Endpoint
 from pyclient.errors import KafkaConfigurationError
 
 DEFAULT_NAME: Final = "PLAINTEXT"
@@ -28,6 +27,15 @@ LISTENERS: Final = "listeners"
 _ADVERTISED: Final = "advertised.listeners"
 _PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _CONTROLLERS: Final = "controller.listener.names"
+
+
+class Endpoint(NamedTuple):
+    """A broker's address on a listener; the protocol is Kafka's id."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: int = 0
 
 
 class Listener(NamedTuple):

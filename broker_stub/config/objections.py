@@ -6,7 +6,7 @@ Pure functions over the rows of the tables.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from broker_stub.config.types import INT, LONG, SHORT
+from broker_stub.integer_types import INT, LONG, SHORT
 from pyclient.config.definition import ConfigKey, Rule, config_type
 
 _NUMBERS: Final[Mapping[object, str]] = {INT: "INT", SHORT: "SHORT", LONG: "LONG", float: "DOUBLE"}

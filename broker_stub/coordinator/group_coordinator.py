@@ -26,8 +26,8 @@ from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinT
 from broker_stub.coordinator.offset_retention import expired_partitions
 from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
 from broker_stub.coordinator.subscriptions import CONSUMER
+from broker_stub.log.internal_batches import build_batch
 from broker_stub.metadata.image import TopicImage
-from broker_stub.replica.batches import build_batch
 from broker_stub.request import Parked
 from pyclient.error_codes import code_of
 from pyclient.errors import (

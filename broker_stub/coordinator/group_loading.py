@@ -10,8 +10,8 @@ from typing import Final
 from broker_stub import diagnostics
 from broker_stub.coordinator.group_log import OFFSETS_TOPIC, committed_offset, read_entry
 from broker_stub.coordinator.offsets import CommittedOffsets
+from broker_stub.log.internal_batches import read_batches
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.replica.batches import read_batches
 from pyclient.errors import CorruptRecordError, ProtocolError
 from pyclient.protocol.messages.group_records import (
     GroupMetadataKey,

@@ -14,6 +14,7 @@ thread flushes, deletes, compacts and expires.
 - `flushing`: `flush.messages`, `flush.ms` and the recovery point
 - `leader_epochs`: which leader epoch starts at which offset
 - `time_lookup`: finds records by timestamp
+- `internal_batches`: builds and reads the batches of internal topics
 - `log_config`: the topic-level configuration keys
 
 Rooms: `batch/` (headers, validation, rewriting), `index/` (building, searching, rebuilding),

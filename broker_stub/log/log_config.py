@@ -7,7 +7,7 @@ log reads for every batch. A leaf.
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from broker_stub.config.types import INT, LONG
+from broker_stub.integer_types import INT, LONG
 from pyclient.config.definition import ConfigKey, Rule, at_least, between, one_of
 from pyclient.records.compression import LEVELS, Codec
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from broker_stub import diagnostics
 from broker_stub.blocking_work import Background
 from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.listeners import Endpoint
 from broker_stub.metadata.elections import elect_leaders
-from broker_stub.metadata.image import ClusterImage, Endpoint, collision_key
+from broker_stub.metadata.image import ClusterImage, collision_key
 from broker_stub.metadata.log import LoggedRecord, MetadataLog
 from broker_stub.metadata.placement import spread
 from broker_stub.metadata.quorum import QuorumInfo

@@ -7,6 +7,7 @@ read it. Serving thread only; while the node opens, the thread that opens it.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from broker_stub.config.listeners import Endpoint
 from pyclient.protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -34,15 +35,6 @@ _NO_CHANGE: Final = -2  # PartitionChangeRecord.leader
 def collision_key(name: str) -> str:
     """The key that two topics may not share: metric names replace dots by underscores."""
     return name.replace(".", "_")
-
-
-class Endpoint(NamedTuple):
-    """A broker's address on a listener; the protocol is Kafka's id."""
-
-    listener: str
-    host: str
-    port: int
-    security_protocol: int = 0
 
 
 class BrokerImage(NamedTuple):

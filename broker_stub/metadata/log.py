@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from broker_stub import diagnostics
+from broker_stub.log.internal_batches import build_batch, read_batches
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendOrigin
 from broker_stub.metadata.frames import decode_frame, encode_frame
 from broker_stub.metadata.quorum import voters_in, voters_of_state
 from broker_stub.metadata.snapshots import list_snapshots, read_snapshot
-from broker_stub.replica.batches import build_batch, read_batches
 from pyclient.clock import Clock
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 from pyclient.protocol.messages.metadata_records import (

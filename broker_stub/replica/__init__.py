@@ -1,7 +1,6 @@
 """The partitions of this broker: appending, reading, and the fetches that wait.
 
 - `append_records`: appends the batches of a Produce request; flushes before the ack if asked to
-- `batches`: builds and reads the batches of internal topics
 - `delayed_fetch`: answers a Fetch request, or parks it until there is enough to read
 - `fetch_sessions`: incremental fetch sessions (KIP-227)
 - `manager`: finds partitions, and keeps them in step with the cluster's image

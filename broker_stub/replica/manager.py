@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from broker_stub import diagnostics
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.config.keys import MIN_INSYNC_REPLICAS
+from broker_stub.log.internal_batches import read_log
 from broker_stub.log.log_config import LogConfig
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin
 from broker_stub.metadata.image import ClusterImage, TopicImage
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.purgatory import Purgatory
-from broker_stub.replica.batches import read_log
 from broker_stub.replica.partition import Partition
 from pyclient.clock import Clock
 from pyclient.error_codes import (

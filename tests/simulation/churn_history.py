@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from broker_stub.dispatch import Intervention
+from broker_stub.log.internal_batches import read_log
 from broker_stub.node import Node
-from broker_stub.replica.batches import read_log
 from broker_stub.request import RequestContext
 from broker_stub.testing.simulation import Simulation
 from pyclient import KafkaAdminClient, KafkaProducer

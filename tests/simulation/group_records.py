@@ -8,8 +8,8 @@ value names the life that it belongs to.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from broker_stub.log.internal_batches import build_batch
 from broker_stub.metadata.topics import NewTopic
-from broker_stub.replica.batches import build_batch
 from broker_stub.testing.delivery_checker import DeliveryChecker
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance

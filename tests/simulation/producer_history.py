@@ -8,8 +8,8 @@ import math
 from contextlib import suppress
 from typing import Any
 
+from broker_stub.log.internal_batches import read_log
 from broker_stub.node import Node
-from broker_stub.replica.batches import read_log
 from broker_stub.testing.delivery_checker import DeliveryChecker, Sent
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance

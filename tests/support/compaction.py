@@ -6,8 +6,8 @@ from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.log.cleaning.compaction import Compaction, DirtyLog
 from broker_stub.log.cleaning.offset_map import OffsetMap
 from broker_stub.log.files.open_files import OpenFiles
+from broker_stub.log.internal_batches import read_log
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.replica.batches import read_log
 from pyclient.records.record import ConsumerRecord
 from tests.support.logs import NOW_MS, append
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from broker_stub.log.batch.append_info import AppendOrigin
+from broker_stub.log.internal_batches import build_batch
 from broker_stub.metadata.frames import encode_frame
 from broker_stub.metadata.log import CLUSTER_METADATA
-from broker_stub.replica.batches import build_batch
 from pyclient.protocol.messages.metadata_records import PartitionRecord, TopicRecord
 from pyclient.protocol.messages.quorum_records import LeaderChangeMessage, LeaderChangeVoter
 from pyclient.protocol.schema import Message

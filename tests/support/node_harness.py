@@ -8,8 +8,8 @@ from typing import Any
 
 from broker_stub.blocking_work import run
 from broker_stub.config.broker_config import BrokerConfig
+from broker_stub.config.listeners import Endpoint
 from broker_stub.handlers import SERVED
-from broker_stub.metadata.image import Endpoint
 from broker_stub.metadata.topics import NewTopic
 from broker_stub.node import Node
 from broker_stub.request import ConnectionContext, Parked, Reply

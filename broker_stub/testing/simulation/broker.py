@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from broker_stub.config.broker_config import BrokerConfig
-from broker_stub.metadata.image import Endpoint
+from broker_stub.config.listeners import Endpoint
+from broker_stub.log.internal_batches import read_log
 from broker_stub.metadata.topics import NewTopic
 from broker_stub.node import Node
-from broker_stub.replica.batches import read_log
 from broker_stub.testing.faults import Faults
 from broker_stub.testing.simulation.broker_connection import BrokerConnection
 from broker_stub.testing.simulation.broker_life import BrokerLife

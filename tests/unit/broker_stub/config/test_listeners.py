@@ -5,8 +5,7 @@ import os
 import pytest
 
 from broker_stub.config.broker_config import BrokerConfig
-from broker_stub.config.listeners import Listener, configured_listeners
-from broker_stub.metadata.image import Endpoint
+from broker_stub.config.listeners import Endpoint, Listener, configured_listeners
 from pyclient.errors import KafkaConfigurationError
 
 MAP = "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"

@@ -16,7 +16,7 @@ from broker_stub.coordinator.group_log import (
 )
 from broker_stub.coordinator.group_state import GroupState
 from broker_stub.coordinator.offsets import CommittedOffset
-from broker_stub.replica.batches import build_batch
+from broker_stub.log.internal_batches import build_batch
 from pyclient.errors import CorruptRecordError, KafkaError, ProtocolError
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,

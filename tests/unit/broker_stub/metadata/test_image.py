@@ -1,6 +1,7 @@
 """The image, record by record."""
 
-from broker_stub.metadata.image import ClusterImage, Endpoint, PartitionImage
+from broker_stub.config.listeners import Endpoint
+from broker_stub.metadata.image import ClusterImage, PartitionImage
 from pyclient.protocol.messages.metadata_records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,

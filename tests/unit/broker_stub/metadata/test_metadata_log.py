@@ -2,9 +2,9 @@
 
 import pytest
 
+from broker_stub.log.internal_batches import build_batch, read_batches, read_log
 from broker_stub.metadata.frames import decode_frame, encode_frame
 from broker_stub.metadata.log import CLUSTER_METADATA, MetadataLog
-from broker_stub.replica.batches import build_batch, read_batches, read_log
 from pyclient.error_codes import KafkaStorageError
 from pyclient.errors import ProtocolError
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

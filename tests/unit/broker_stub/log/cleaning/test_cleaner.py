@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from broker_stub.log.cleaning import compaction, segment_swap
+from broker_stub.log.internal_batches import build_batch
 from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.log_manager import LogManager
 from broker_stub.log.partition_log import PartitionLog
-from broker_stub.replica.batches import build_batch
 from pyclient.clock import ManualClock
 from tests.support.compaction import DAY_MS, contents, table, write
 from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager

@@ -1,7 +1,7 @@
 """Reading internal topics back: which records count."""
 
 from broker_stub.log.batch.append_info import AppendOrigin
-from broker_stub.replica.batches import read_log
+from broker_stub.log.internal_batches import read_log
 from tests.support.logs import append, batch, marker, open_log, transactional_batch
 
 

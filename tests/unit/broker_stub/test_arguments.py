@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
-from broker_stub.config.arguments import given_topic
+from broker_stub.arguments import given_topic
 from broker_stub.metadata.topics import NEW_PARTITIONS_MAX
 from pyclient.clock import ManualClock, SystemClock
 from pyclient.errors import KafkaConfigurationError, PolicyViolationError
