@@ -25,6 +25,7 @@ from broker_stub.data_path.wire import (
 from broker_stub.handlers.fetch import BY_ID_FROM, names_leader, respond
 from broker_stub.replica.delayed_fetch import fetch_records
 from broker_stub.replica.fetch_sessions import FetchedTopics, FetchTarget
+from broker_stub.replica.leader_epoch_check import NO_EPOCH
 from broker_stub.replica.read_partitions import (
     READ_COMMITTED,
     FetchParams,
@@ -47,7 +48,6 @@ _FLEXIBLE_FROM: Final = 12
 _NO_REPLICA_ID_FROM: Final = 15
 
 _FULL_EPOCH: Final = -1  # of a client without sessions
-_NO_EPOCH: Final = -1
 
 _INT64: Final = struct.Struct(">q")
 _LIMITS: Final = struct.Struct(">iiib")  # max wait, min bytes, max bytes, isolation level
@@ -126,7 +126,7 @@ def _parse(frame: memoryview, version: int) -> FetchParams:
 def _target(frame: memoryview, position: int, version: int, name: str) -> tuple[FetchTarget, int]:
     (index,) = INT32.unpack_from(frame, position)
     position += INT32.size
-    leader_epoch = _NO_EPOCH
+    leader_epoch = NO_EPOCH
     if version >= _LEADER_EPOCH_FROM:
         (leader_epoch,) = INT32.unpack_from(frame, position)
         position += INT32.size

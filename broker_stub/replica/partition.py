@@ -1,7 +1,7 @@
 """The local replica of a partition: its leader, epoch, in-sync replicas and high watermark.
 
-Checks a client's leader epoch, and `min.insync.replicas`. The log knows what is written (the log
-end offset); the partition what readers may see (the high watermark). Serving thread only.
+The log knows what is written (the log end offset), the partition what readers may see (the high
+watermark). Serving thread only.
 """
 
 from typing import Final
@@ -9,16 +9,12 @@ from typing import Final
 from broker_stub.log.index.transaction_index import AbortedTransaction
 from broker_stub.log.partition_log import AppendInfo, AppendOrigin, LogRead, PartitionLog
 from broker_stub.metadata.image import PartitionImage
-from pyclient.error_codes import (
-    FencedLeaderEpochError,
-    NotEnoughReplicasError,
-    NotLeaderOrFollowerError,
-    UnknownLeaderEpochError,
-)
+from broker_stub.replica.in_sync_replicas import check_min_insync_replicas
+from broker_stub.replica.leader_epoch_check import NO_EPOCH, check_leader_epoch
+from pyclient.error_codes import NotLeaderOrFollowerError
 from pyclient.protocol.primitives import Uuid
 
 ALL_REPLICAS: Final = -1  # acks
-_NO_EPOCH: Final = -1
 
 
 class Partition:
@@ -95,7 +91,7 @@ class Partition:
         if self._unsynced_to:
             self._advance_high_watermark()
 
-    def check_leader_epoch(self, current_leader_epoch: int = _NO_EPOCH) -> None:
+    def check_leader_epoch(self, current_leader_epoch: int = NO_EPOCH) -> None:
         """Check that this broker leads the partition, in the epoch that the client knows.
 
         Raises:
@@ -105,12 +101,8 @@ class Partition:
         """
         if self.leader != self._node_id:
             raise NotLeaderOrFollowerError(f"broker {self.leader} leads {self}")
-        if current_leader_epoch in (_NO_EPOCH, self.leader_epoch):
-            return
-        known = f"{self} is in epoch {self.leader_epoch}, not {current_leader_epoch}"
-        if current_leader_epoch < self.leader_epoch:
-            raise FencedLeaderEpochError(known)
-        raise UnknownLeaderEpochError(known)
+        if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
+            check_leader_epoch(self, self.leader_epoch, current_leader_epoch)
 
     def append(
         self,
@@ -133,7 +125,12 @@ class Partition:
         """
         self.check_leader_epoch()
         if acks == ALL_REPLICAS and len(self.isr) < self.min_insync_replicas:
-            self._check_min_insync_replicas()
+            check_min_insync_replicas(
+                self,
+                self.min_insync_replicas,
+                in_sync=len(self.isr),
+                replicas=len(self.replicas),
+            )
         info = self.log.append(
             batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
         )
@@ -141,14 +138,6 @@ class Partition:
             self._unsynced_to = max(self._unsynced_to, info.last_offset + 1)
         self._advance_high_watermark()
         return info
-
-    def _check_min_insync_replicas(self) -> None:
-        # A topic of one replica can't have two in sync: as in Apache Kafka 4, one is enough then.
-        needed = min(self.min_insync_replicas, len(self.replicas))
-        if len(self.isr) < needed:
-            raise NotEnoughReplicasError(
-                f"{self} has {len(self.isr)} in-sync replica(s), and needs {needed}"
-            )
 
     def readable_end(self, *, committed_only: bool) -> int:
         """Where a consumer of this isolation level stops."""
