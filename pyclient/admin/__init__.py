@@ -9,7 +9,10 @@
 """
 
 from pyclient.admin.admin import KafkaAdminClient
-from pyclient.admin.config_types import (
+from pyclient.admin.partitions import NewPartitions
+from pyclient.admin.records import IsolationLevel, OffsetSpec
+from pyclient.admin.replicas import ElectionType
+from pyclient.admin.types.configs import (
     AlterConfigOp,
     ConfigFilterType,
     ConfigResource,
@@ -17,10 +20,7 @@ from pyclient.admin.config_types import (
     ConfigSourceType,
     ConfigType,
 )
-from pyclient.admin.new_topic import NewTopic
-from pyclient.admin.partitions import NewPartitions
-from pyclient.admin.records import IsolationLevel, OffsetSpec
-from pyclient.admin.replicas import ElectionType
+from pyclient.admin.types.new_topic import NewTopic
 
 __all__ = [
     "AlterConfigOp",

@@ -9,7 +9,7 @@ from pyclient.admin.groups import GroupCalls
 from pyclient.admin.partitions import PartitionCalls
 from pyclient.admin.records import RecordCalls
 from pyclient.admin.replicas import ReplicaCalls
-from pyclient.admin.requests import AdminRequests
+from pyclient.admin.sending.requests import AdminRequests
 from pyclient.admin.topics import TopicCalls
 from pyclient.config import admin as admin_config
 from pyclient.net.engine import Engine

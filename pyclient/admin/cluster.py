@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pyclient.admin.calls import AdminCalls
-from pyclient.admin.results import Result, as_dict, error_of
-from pyclient.admin.topic_metadata import metadata_request, topics_in
+from pyclient.admin.sending.calls import AdminCalls
+from pyclient.admin.sending.results import Result, as_dict, error_of
+from pyclient.admin.sending.topic_metadata import metadata_request, topics_in
 from pyclient.errors import UnsupportedVersionError, for_code
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pyclient.protocol.messages.describe_cluster import (

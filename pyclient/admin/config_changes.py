@@ -11,8 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pyclient.admin.calls import member_of
-from pyclient.admin.config_types import (
+from pyclient.admin.configs import ConfigDescriptionCalls, ResourceKey, route_of
+from pyclient.admin.sending.calls import member_of
+from pyclient.admin.sending.results import Outcome, Result
+from pyclient.admin.sending.work import Work
+from pyclient.admin.types.configs import (
     AlterConfigOp,
     ConfigFilterType,
     ConfigResource,
@@ -20,9 +23,6 @@ from pyclient.admin.config_types import (
     kind_of,
     name_of,
 )
-from pyclient.admin.configs import ConfigDescriptionCalls, ResourceKey, route_of
-from pyclient.admin.results import Outcome, Result
-from pyclient.admin.work import Work
 from pyclient.errors import UnsupportedVersionError
 from pyclient.protocol.messages import alter_configs as whole
 from pyclient.protocol.messages import incremental_alter_configs as single

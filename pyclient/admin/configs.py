@@ -4,8 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pyclient.admin.calls import AdminCalls, member_of
-from pyclient.admin.config_types import (
+from pyclient.admin.sending.calls import AdminCalls, member_of
+from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.work import Route, Work, raise_first_error
+from pyclient.admin.types.configs import (
     ConfigFilterType,
     ConfigResource,
     ConfigResourceType,
@@ -14,8 +16,6 @@ from pyclient.admin.config_types import (
     kind_of,
     name_of,
 )
-from pyclient.admin.results import as_dict
-from pyclient.admin.work import Route, Work, raise_first_error
 from pyclient.errors import for_code
 from pyclient.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

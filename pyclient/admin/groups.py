@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
-from pyclient.admin.calls import AdminCalls
-from pyclient.admin.results import Outcome, as_dict
-from pyclient.admin.routes import CoordinatorRoute
-from pyclient.admin.work import Route, Work
+from pyclient.admin.sending.calls import AdminCalls
+from pyclient.admin.sending.results import Outcome, as_dict
+from pyclient.admin.sending.routes import CoordinatorRoute
+from pyclient.admin.sending.work import Route, Work
 from pyclient.errors import ProtocolError, for_code
 from pyclient.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from pyclient.admin.calls import AdminCalls
-from pyclient.admin.results import as_dict
-from pyclient.admin.work import Work, raise_first_error
+from pyclient.admin.sending.calls import AdminCalls
+from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.work import Work, raise_first_error
 from pyclient.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,

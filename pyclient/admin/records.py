@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
-from pyclient.admin.calls import AdminCalls, member_of
-from pyclient.admin.partition_keys import by_topic, partition_name, results_by_partition
-from pyclient.admin.results import as_dict
-from pyclient.admin.routes import LeaderRoute
-from pyclient.admin.work import Route, Work, raise_first_error
+from pyclient.admin.sending.calls import AdminCalls, member_of
+from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
+from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.routes import LeaderRoute
+from pyclient.admin.sending.work import Route, Work, raise_first_error
 from pyclient.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

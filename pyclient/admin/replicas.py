@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from pyclient.admin.calls import AdminCalls, member_of
-from pyclient.admin.partition_keys import by_topic, in_topics, partition_name
-from pyclient.admin.results import as_dict
-from pyclient.admin.topic_metadata import metadata_request, topics_in
-from pyclient.admin.work import Work
+from pyclient.admin.sending.calls import AdminCalls, member_of
+from pyclient.admin.sending.partition_keys import by_topic, in_topics, partition_name
+from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.topic_metadata import metadata_request, topics_in
+from pyclient.admin.sending.work import Work
 from pyclient.errors import ElectionNotNeededError, KafkaError, for_code
 from pyclient.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pyclient.admin.calls import AdminCalls
-from pyclient.admin.config_types import described_entry
-from pyclient.admin.new_topic import NewTopics, new_topics_of
-from pyclient.admin.results import as_dict
-from pyclient.admin.topic_metadata import Topic, metadata_request, topics_in
-from pyclient.admin.work import Work, raise_first_error
+from pyclient.admin.sending.calls import AdminCalls
+from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.topic_metadata import Topic, metadata_request, topics_in
+from pyclient.admin.sending.work import Work, raise_first_error
+from pyclient.admin.types.configs import described_entry
+from pyclient.admin.types.new_topic import NewTopics, new_topics_of
 from pyclient.errors import KafkaError, LeaderNotAvailableError, for_code
 from pyclient.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
 from pyclient.protocol.messages.delete_topics import (

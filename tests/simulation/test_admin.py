@@ -8,9 +8,9 @@ import pytest
 from broker_stub.metadata import config_changes
 from broker_stub.metadata.log import MetadataLog
 from broker_stub.testing.simulation import explore
-from pyclient.admin.requests import AdminRequests
-from pyclient.admin.results import Outcome
-from pyclient.admin.work import Work
+from pyclient.admin.sending.requests import AdminRequests
+from pyclient.admin.sending.results import Outcome
+from pyclient.admin.sending.work import Work
 from pyclient.errors import KafkaError
 from pyclient.protocol.schema import Message
 from tests.simulation.admin_history import admin_history

@@ -6,8 +6,8 @@ They are looked up again with every attempt, so that a request finds its broker 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pyclient.admin.requests import AdminRequests
-from pyclient.admin.topic_metadata import metadata_request, topics_in
+from pyclient.admin.sending.requests import AdminRequests
+from pyclient.admin.sending.topic_metadata import metadata_request, topics_in
 from pyclient.errors import (
     KafkaError,
     LeaderNotAvailableError,

@@ -7,7 +7,7 @@ sends: `AdminRequests.settle` does. Work belongs to the calling thread.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from pyclient.admin.results import AnyResult, Outcome, error_of
+from pyclient.admin.sending.results import AnyResult, Outcome, error_of
 from pyclient.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,

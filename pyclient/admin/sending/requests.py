@@ -6,8 +6,8 @@ Used by the caller's thread; everything that waits does so in the engine.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from pyclient.admin.results import AnyResult, Outcome
-from pyclient.admin.work import Item, Key, Settling, Work, is_passing
+from pyclient.admin.sending.results import AnyResult, Outcome
+from pyclient.admin.sending.work import Item, Key, Settling, Work, is_passing
 from pyclient.errors import (
     KafkaConnectionError,
     KafkaError,

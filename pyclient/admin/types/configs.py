@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Final, Self
 
-from pyclient.admin.calls import member_of
+from pyclient.admin.sending.calls import member_of
 from pyclient.protocol.messages.describe_configs import DescribeConfigsResourceResult
 
 

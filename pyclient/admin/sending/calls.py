@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Any, TypeVar
 
-from pyclient.admin.requests import AdminRequests
+from pyclient.admin.sending.requests import AdminRequests
 
 AnyEnum = TypeVar("AnyEnum", bound=Enum)
 
