@@ -1,38 +1,194 @@
 """The admin client, with kafka-python's names.
 
-- `admin`: `KafkaAdminClient`; `calls`: the base of its parts
-- `topics`, `partitions`, `replicas`, `records`, `groups`, `cluster`: the calls of each noun
-- `configs`: describing configurations; `config_changes`: changing them; `config_types`: their types
-- `new_topic`, `partition_keys`, `topic_metadata`: arguments and lookups that calls share
-- `work`: a call's named things and their progress; `results`: their outcomes
-- `requests`: sends a call's requests, with retries and a deadline; `routes`: to which brokers
+- `admin`: `KafkaAdminClient`, which has the calls of all nouns
+- `topics`, `partitions`, `replicas`, `records`, `configs`, `groups`, `group_offsets`, `acls`,
+  `users`, `quotas`, `transactions`, `cluster`, `features`: the calls of each noun
+- `unread`: reads when unread records were written
+- `types`: arguments and results; `sending`: routes, retries, deadlines
 """
 
+from pyclient.admin.acls import CreatedAcls, DeletedAcls
 from pyclient.admin.admin import KafkaAdminClient
 from pyclient.admin.partitions import NewPartitions
-from pyclient.admin.records import IsolationLevel, OffsetSpec
+from pyclient.admin.quotas import (
+    ANY,
+    AlteredClientQuotas,
+    ClientQuotaAlteration,
+    ClientQuotas,
+    QuotaMatch,
+)
 from pyclient.admin.replicas import ElectionType
+from pyclient.admin.types.acls import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+)
+from pyclient.admin.types.cluster import (
+    BrokerDescription,
+    BrokerLogDirs,
+    BrokerVersionData,
+    ClusterDescription,
+    LogDir,
+    LogDirPartition,
+    LogDirTopic,
+    QuorumDescription,
+    QuorumListener,
+    QuorumNode,
+    QuorumPartition,
+    QuorumReplica,
+    QuorumTopic,
+    UpdateFeatureType,
+)
 from pyclient.admin.types.configs import (
     AlterConfigOp,
+    ConfigEntry,
     ConfigFilterType,
     ConfigResource,
     ConfigResourceType,
     ConfigSourceType,
+    ConfigSynonym,
     ConfigType,
 )
+from pyclient.admin.types.groups import (
+    AssignedTopic,
+    GroupDescription,
+    GroupInformation,
+    GroupListing,
+    GroupState,
+    GroupType,
+    MemberAssignment,
+    MemberDescription,
+    MemberInformation,
+    MemberSubscription,
+    MemberToRemove,
+    OffsetReset,
+    PartitionLag,
+)
 from pyclient.admin.types.new_topic import NewTopic
+from pyclient.admin.types.offsets import IsolationLevel, OffsetShift, OffsetSpec, OffsetTimestamp
+from pyclient.admin.types.result import AdminResult
+from pyclient.admin.types.topics import (
+    CreatedTopic,
+    CreatedTopics,
+    DeletedRecords,
+    DeletedTopic,
+    DeletedTopics,
+    Elections,
+    GrownTopic,
+    GrownTopics,
+    PartitionDescription,
+    PartitionElection,
+    PartitionReassignment,
+    TopicDescription,
+    TopicElections,
+    TopicPartitionsPage,
+)
+from pyclient.admin.types.transactions import (
+    AbortTransactionSpec,
+    HangingTransaction,
+    PartitionProducerState,
+    ProducerState,
+    TransactionDescription,
+    TransactionListing,
+    TransactionState,
+)
+from pyclient.admin.types.users import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentials,
+    UserScramCredentialUpsertion,
+)
 
 __all__ = [
+    "ACL",
+    "ANY",
+    "ACLFilter",
+    "ACLOperation",
+    "ACLPermissionType",
+    "ACLResourcePatternType",
+    "AbortTransactionSpec",
+    "AdminResult",
     "AlterConfigOp",
+    "AlteredClientQuotas",
+    "AssignedTopic",
+    "BrokerDescription",
+    "BrokerLogDirs",
+    "BrokerVersionData",
+    "ClientQuotaAlteration",
+    "ClientQuotas",
+    "ClusterDescription",
+    "ConfigEntry",
     "ConfigFilterType",
     "ConfigResource",
     "ConfigResourceType",
     "ConfigSourceType",
+    "ConfigSynonym",
     "ConfigType",
+    "CreatedAcls",
+    "CreatedTopic",
+    "CreatedTopics",
+    "DeletedAcls",
+    "DeletedRecords",
+    "DeletedTopic",
+    "DeletedTopics",
     "ElectionType",
+    "Elections",
+    "GroupDescription",
+    "GroupInformation",
+    "GroupListing",
+    "GroupState",
+    "GroupType",
+    "GrownTopic",
+    "GrownTopics",
+    "HangingTransaction",
     "IsolationLevel",
     "KafkaAdminClient",
+    "LogDir",
+    "LogDirPartition",
+    "LogDirTopic",
+    "MemberAssignment",
+    "MemberDescription",
+    "MemberInformation",
+    "MemberSubscription",
+    "MemberToRemove",
     "NewPartitions",
     "NewTopic",
+    "OffsetReset",
+    "OffsetShift",
     "OffsetSpec",
+    "OffsetTimestamp",
+    "PartitionDescription",
+    "PartitionElection",
+    "PartitionLag",
+    "PartitionProducerState",
+    "PartitionReassignment",
+    "ProducerState",
+    "QuorumDescription",
+    "QuorumListener",
+    "QuorumNode",
+    "QuorumPartition",
+    "QuorumReplica",
+    "QuorumTopic",
+    "QuotaMatch",
+    "ResourcePattern",
+    "ResourcePatternFilter",
+    "ResourceType",
+    "ScramCredentialInfo",
+    "ScramMechanism",
+    "TopicDescription",
+    "TopicElections",
+    "TopicPartitionsPage",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionState",
+    "UpdateFeatureType",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
+    "UserScramCredentials",
 ]

@@ -3,14 +3,20 @@
 import itertools
 from typing import Any, Final, NoReturn, Self
 
+from pyclient.admin.acls import AclCalls
 from pyclient.admin.cluster import ClusterCalls
-from pyclient.admin.config_changes import ConfigCalls
+from pyclient.admin.configs import ConfigCalls
+from pyclient.admin.features import FeatureCalls
+from pyclient.admin.group_offsets import GroupOffsetCalls
 from pyclient.admin.groups import GroupCalls
 from pyclient.admin.partitions import PartitionCalls
+from pyclient.admin.quotas import QuotaCalls
 from pyclient.admin.records import RecordCalls
 from pyclient.admin.replicas import ReplicaCalls
 from pyclient.admin.sending.requests import AdminRequests
 from pyclient.admin.topics import TopicCalls
+from pyclient.admin.transactions import TransactionCalls
+from pyclient.admin.users import UserCalls
 from pyclient.config import admin as admin_config
 from pyclient.net.engine import Engine
 from pyclient.net.pickling import not_picklable
@@ -20,9 +26,23 @@ _client_ids = itertools.count(1)
 
 
 class KafkaAdminClient(
-    TopicCalls, PartitionCalls, ReplicaCalls, RecordCalls, ConfigCalls, ClusterCalls, GroupCalls
+    TopicCalls,
+    PartitionCalls,
+    ReplicaCalls,
+    RecordCalls,
+    ConfigCalls,
+    ClusterCalls,
+    FeatureCalls,
+    GroupCalls,
+    GroupOffsetCalls,
+    AclCalls,
+    UserCalls,
+    QuotaCalls,
+    TransactionCalls,
 ):
-    """Manages topics, partitions, configurations and groups. Any number of threads may share one.
+    """Manages a cluster: topics, groups, configurations, users and more.
+
+    Any number of threads may share one.
 
         with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
             admin.create_topics([NewTopic("orders", num_partitions=6, replication_factor=1)])

@@ -4,8 +4,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from pyclient.admin.sending.calls import AdminCalls
-from pyclient.admin.sending.results import as_dict
 from pyclient.admin.sending.work import Work, raise_first_error
+from pyclient.admin.types.acls import operation_names
+from pyclient.admin.types.topics import (
+    GrownTopic,
+    GrownTopics,
+    PagedTopicDescription,
+    TopicPartitionsCursor,
+    TopicPartitionsPage,
+)
 from pyclient.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -45,7 +52,7 @@ class PartitionCalls(AdminCalls):
         timeout_ms: float | None = None,
         validate_only: bool = False,
         raise_errors: bool = True,
-    ) -> dict[str, Any]:
+    ) -> GrownTopics:
         """Give topics more partitions; see `create_topics` for the other arguments.
 
         Args:
@@ -78,14 +85,14 @@ class PartitionCalls(AdminCalls):
         )
         if raise_errors:
             raise_first_error(outcomes)
-        return {"results": [as_dict(one.result) for one in outcomes.values()]}
+        return GrownTopics(results=[GrownTopic.of(one.result) for one in outcomes.values()])
 
     def describe_topic_partitions(
         self,
         topics: Iterable[str],
         response_partition_limit: int = 2000,
         cursor: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> TopicPartitionsPage:
         """Topics with their partitions, page by page: `topics`, and the `next_cursor` if any.
 
         Needs Kafka 3.7; `describe_topics` works on any. It tells the replicas too that are
@@ -101,10 +108,18 @@ class PartitionCalls(AdminCalls):
             response_partition_limit=response_partition_limit,
             cursor=None if cursor is None else Cursor(**cursor),
         )
-        response = self._requests.ask(request, self._requests.deadline())
-        assert isinstance(response, DescribeTopicPartitionsResponse)
-        described = as_dict(response)
-        return {key: described[key] for key in ("topics", "next_cursor")}
+        deadline = self._requests.deadline()
+        response = self._requests.ask(request, DescribeTopicPartitionsResponse, deadline)
+        described = []
+        for one in response.topics:
+            topic = PagedTopicDescription.of(one)
+            topic["topic_authorized_operations"] = operation_names(one.topic_authorized_operations)
+            described.append(topic)
+        following = response.next_cursor
+        return TopicPartitionsPage(
+            topics=described,
+            next_cursor=None if following is None else TopicPartitionsCursor.of(following),
+        )
 
 
 def _growth(name: str, wanted: int | Mapping[str, Any] | NewPartitions) -> CreatePartitionsTopic:

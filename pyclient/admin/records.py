@@ -1,14 +1,16 @@
 """Records of partitions: which offsets there are, and deleting the oldest."""
 
 from collections.abc import Mapping
-from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
-from pyclient.admin.sending.calls import AdminCalls, member_of
+from pyclient.admin.sending.calls import AdminCalls
 from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
-from pyclient.admin.sending.results import as_dict
-from pyclient.admin.sending.routes import LeaderRoute
+from pyclient.admin.sending.requests import AdminRequests
+from pyclient.admin.sending.routes import LeaderRoute, to_node
 from pyclient.admin.sending.work import Route, Work, raise_first_error
+from pyclient.admin.types.enums import member_of
+from pyclient.admin.types.offsets import IsolationLevel, OffsetSpec
+from pyclient.admin.types.topics import DeletedRecords
 from pyclient.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -19,26 +21,10 @@ from pyclient.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from pyclient.timers import Deadline
 from pyclient.types import OffsetAndTimestamp, TopicPartition
 
 _NO_REPLICA: Final = -1
-
-
-class OffsetSpec(IntEnum):
-    """Offsets that can be asked for without a time."""
-
-    LATEST = -1
-    EARLIEST = -2
-    MAX_TIMESTAMP = -3
-    EARLIEST_LOCAL = -4
-    LATEST_TIERED = -5
-
-
-class IsolationLevel(IntEnum):
-    """Which records count: all, or only those of no open transaction."""
-
-    READ_UNCOMMITTED = 0
-    READ_COMMITTED = 1
 
 
 class RecordCalls(AdminCalls):
@@ -49,7 +35,7 @@ class RecordCalls(AdminCalls):
         records_to_delete: Mapping[TopicPartition, int],
         timeout_ms: float | None = None,
         partition_leader_id: int | None = None,
-    ) -> dict[TopicPartition, dict[str, Any]]:
+    ) -> dict[TopicPartition, DeletedRecords]:
         """Delete the records before an offset; by partition where it starts now.
 
         Args:
@@ -82,7 +68,7 @@ class RecordCalls(AdminCalls):
             )
         )
         raise_first_error(outcomes)
-        return {key: as_dict(outcome.result) for key, outcome in outcomes.items()}
+        return {key: DeletedRecords.of(outcome.result) for key, outcome in outcomes.items()}
 
     def list_partition_offsets(
         self,
@@ -102,39 +88,49 @@ class RecordCalls(AdminCalls):
         """
         level = member_of(IsolationLevel, isolation_level)
         deadline = self._requests.deadline(timeout_ms)
-        outcomes = self._requests.settle(
-            Work(
-                {
-                    key: (key, ListOffsetsPartition(partition_index=key.partition, timestamp=spec))
-                    for key, spec in topic_partition_specs.items()
-                },
-                lambda pending: ListOffsetsRequest(
-                    replica_id=_NO_REPLICA,
-                    isolation_level=level,
-                    topics=[
-                        ListOffsetsTopic(name=name, partitions=of)
-                        for name, of in by_topic(pending).items()
-                    ],
-                    timeout_ms=int(deadline.remaining_ms()),
-                ),
-                results_by_partition,
-                partition_name,
-                self._leaders(None),
-                deadline,
-                repeatable=True,
-            )
-        )
-        raise_first_error(outcomes)
-        return {
-            key: OffsetAndTimestamp(
-                result.offset,
-                result.timestamp,
-                result.leader_epoch if result.leader_epoch >= 0 else None,
-            )
-            for key, (result, _) in outcomes.items()
-        }
+        return look_up_offsets(self._requests, topic_partition_specs, level, deadline)
 
     def _leaders(self, leader: int | None) -> Route[TopicPartition]:
         if leader is None:
             return LeaderRoute(self._requests)
-        return lambda keys, _deadline: {leader: keys}
+        return to_node(leader)
+
+
+def look_up_offsets(
+    requests: AdminRequests,
+    specs: Mapping[TopicPartition, OffsetSpec | int],
+    level: IsolationLevel,
+    deadline: Deadline,
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """Look offsets up at the leaders; see `RecordCalls.list_partition_offsets`."""
+    outcomes = requests.settle(
+        Work(
+            {
+                key: (key, ListOffsetsPartition(partition_index=key.partition, timestamp=spec))
+                for key, spec in specs.items()
+            },
+            lambda pending: ListOffsetsRequest(
+                replica_id=_NO_REPLICA,
+                isolation_level=level,
+                topics=[
+                    ListOffsetsTopic(name=name, partitions=of)
+                    for name, of in by_topic(pending).items()
+                ],
+                timeout_ms=int(deadline.remaining_ms()),
+            ),
+            results_by_partition,
+            partition_name,
+            LeaderRoute(requests),
+            deadline,
+            repeatable=True,
+        )
+    )
+    raise_first_error(outcomes)
+    return {
+        key: OffsetAndTimestamp(
+            result.offset,
+            result.timestamp,
+            result.leader_epoch if result.leader_epoch >= 0 else None,
+        )
+        for key, (result, _) in outcomes.items()
+    }

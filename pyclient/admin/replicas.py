@@ -4,11 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from pyclient.admin.sending.calls import AdminCalls, member_of
+from pyclient.admin.sending.calls import AdminCalls
 from pyclient.admin.sending.partition_keys import by_topic, in_topics, partition_name
-from pyclient.admin.sending.results import as_dict
 from pyclient.admin.sending.topic_metadata import metadata_request, topics_in
 from pyclient.admin.sending.work import Work
+from pyclient.admin.types.enums import member_of
+from pyclient.admin.types.topics import (
+    Elections,
+    PartitionElection,
+    PartitionReassignment,
+    TopicElections,
+)
 from pyclient.errors import ElectionNotNeededError, KafkaError, for_code
 from pyclient.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -26,6 +32,7 @@ from pyclient.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     ListPartitionReassignmentsTopics,
 )
+from pyclient.protocol.messages.metadata import MetadataResponse
 from pyclient.timers import Deadline
 from pyclient.types import TopicPartition
 
@@ -46,7 +53,7 @@ class ReplicaCalls(AdminCalls):
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[str] | None = None,
         timeout_ms: float | None = None,
         raise_errors: bool = True,
-    ) -> dict[str, Any]:
+    ) -> Elections:
         """Have leaders elected; a partition whose leader is the right one already is no error.
 
         Args:
@@ -82,20 +89,29 @@ class ReplicaCalls(AdminCalls):
         for outcome in outcomes.values():
             if raise_errors and not isinstance(outcome.error, ElectionNotNeededError | None):
                 raise outcome.error
-        results = by_topic((key, as_dict(one.result)) for key, one in outcomes.items())
-        return {
-            "replica_election_results": [
-                {"topic": topic, "partition_result": of} for topic, of in results.items()
+        results = by_topic((key, PartitionElection.of(one.result)) for key, one in outcomes.items())
+        return Elections(
+            replica_election_results=[
+                TopicElections(topic=topic, partition_result=of) for topic, of in results.items()
             ]
-        }
+        )
+
+    def perform_leader_election(
+        self,
+        election_type: ElectionType | str | int,
+        topic_partitions: Mapping[str, Iterable[int]] | None = None,
+        timeout_ms: float | None = None,
+    ) -> Elections:
+        """Have leaders elected: kafka-python 2's `elect_leaders`."""
+        return self.elect_leaders(election_type, topic_partitions, timeout_ms)
 
     def _partitions(
         self, asked: Mapping[str, Iterable[int]] | Iterable[str] | None, deadline: Deadline
     ) -> list[TopicPartition]:
         if isinstance(asked, Mapping):
             return [TopicPartition(topic, one) for topic, of in asked.items() for one in of]
-        topics = topics_in(self._requests.ask(metadata_request(asked), deadline))
-        return [key for key, _ in in_topics(topics)]
+        response = self._requests.ask(metadata_request(asked), MetadataResponse, deadline)
+        return [key for key, _ in in_topics(topics_in(response))]
 
     def alter_partition_reassignments(
         self,
@@ -151,7 +167,7 @@ class ReplicaCalls(AdminCalls):
         self,
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
         timeout_ms: float | None = None,
-    ) -> dict[TopicPartition, dict[str, list[int]]]:
+    ) -> dict[TopicPartition, PartitionReassignment]:
         """The partitions that are on the move, with the brokers they leave and go to.
 
         Args:
@@ -172,14 +188,12 @@ class ReplicaCalls(AdminCalls):
             request = ListPartitionReassignmentsRequest(
                 topics=topics, timeout_ms=int(deadline.remaining_ms())
             )
-            (node,) = self._requests.to_controller([None], deadline)
-            response = self._requests.ask_once(request, deadline, node)
-            assert isinstance(response, ListPartitionReassignmentsResponse)
-            _raise_error_of(response)
-            return response
+            return self._requests.ask_once(
+                request, ListPartitionReassignmentsResponse, deadline, self._requests.controller()
+            )
 
         response = self._requests.repeat(list_once, deadline)
-        moves = {key: as_dict(one) for key, one in in_topics(response.topics)}
+        moves = {key: PartitionReassignment.of(one) for key, one in in_topics(response.topics)}
         for move in moves.values():
             del move["partition_index"]
         return moves

@@ -1,15 +1,28 @@
 """Topics: create, delete, list, describe."""
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from pyclient.admin.sending.calls import AdminCalls
-from pyclient.admin.sending.results import as_dict
+from pyclient.admin.sending.results import Outcome
 from pyclient.admin.sending.topic_metadata import Topic, metadata_request, topics_in
 from pyclient.admin.sending.work import Work, raise_first_error
+from pyclient.admin.types.acls import operation_names
 from pyclient.admin.types.configs import described_entry
 from pyclient.admin.types.new_topic import NewTopics, new_topics_of
-from pyclient.errors import KafkaError, LeaderNotAvailableError, for_code
+from pyclient.admin.types.topics import (
+    CreatedTopic,
+    CreatedTopics,
+    DeletedTopic,
+    DeletedTopics,
+    TopicDescription,
+)
+from pyclient.errors import (
+    KafkaError,
+    LeaderNotAvailableError,
+    UnsupportedVersionError,
+    for_code,
+)
 from pyclient.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsRequest
 from pyclient.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -33,7 +46,7 @@ class TopicCalls(AdminCalls):
         validate_only: bool = False,
         raise_errors: bool = True,
         wait_for_metadata: bool = False,
-    ) -> dict[str, Any]:
+    ) -> CreatedTopics:
         """Create topics.
 
         Args:
@@ -72,11 +85,11 @@ class TopicCalls(AdminCalls):
         if wait_for_metadata:
             created = [name for name, outcome in outcomes.items() if outcome.error is None]
             self._wait_for_topics(created, deadline)
-        return {"topics": [_created(one.result) for one in outcomes.values()]}
+        return CreatedTopics(topics=[_created(one.result) for one in outcomes.values()])
 
     def delete_topics(
         self, topics: Iterable[Topic], timeout_ms: float | None = None, raise_errors: bool = True
-    ) -> dict[str, Any]:
+    ) -> DeletedTopics:
         """Delete topics and all their records; see `create_topics` for timeout and errors.
 
         Args:
@@ -90,43 +103,60 @@ class TopicCalls(AdminCalls):
         asked = {one: one for one in topics}
         if not asked:
             raise ValueError("there is no topic to delete")
-        ids = {one.bytes: one for one in asked if not isinstance(one, str)}
         deadline = self._requests.deadline(timeout_ms)
+        try:
+            outcomes = self._delete_topics(asked, _delete_request, deadline)
+        except UnsupportedVersionError:  # before Kafka 2.8, which knows names only
+            if not all(isinstance(one, str) for one in asked):
+                raise
+            outcomes = self._delete_topics(asked, _delete_request_by_name, deadline)
+        if raise_errors:
+            raise_first_error(outcomes)
+        return DeletedTopics(topics=[DeletedTopic.of(one.result) for one in outcomes.values()])
 
-        def key_of(result: DeletableTopicResult) -> Topic:
-            return ids.get(result.topic_id) or result.name or ""
-
-        outcomes = self._requests.settle(
+    def _delete_topics(
+        self,
+        asked: Mapping[Topic, Topic],
+        make_request: Callable[[list[Topic], int], DeleteTopicsRequest],
+        deadline: Deadline,
+    ) -> dict[Topic, Outcome[DeletableTopicResult]]:
+        ids = {one.bytes: one for one in asked if not isinstance(one, str)}
+        return self._requests.settle(
             Work(
                 asked,
-                lambda pending: _delete_request(pending, deadline),
-                lambda response: ((key_of(one), one) for one in response.responses),
+                lambda pending: make_request(pending, int(deadline.remaining_ms())),
+                lambda response: (
+                    (ids.get(one.topic_id) or one.name or "", one) for one in response.responses
+                ),
                 _name,
                 self._requests.to_controller,
                 deadline,
             )
         )
-        if raise_errors:
-            raise_first_error(outcomes)
-        return {"topics": [as_dict(one.result) for one in outcomes.values()]}
 
     def list_topics(self) -> list[str]:
         """The names of all topics."""
-        return [topic["name"] for topic in self.describe_topics()]
+        return [topic.name or "" for topic in self.describe_topics()]
 
-    def describe_topics(self, topics: Iterable[Topic] | None = None) -> list[dict[str, Any]]:
+    def describe_topics(
+        self, topics: Iterable[Topic] | None = None, include_authorized_operations: bool = False
+    ) -> list[TopicDescription]:
         """Topics with their partitions, leaders and replicas; by default all of them.
 
         A topic that does not exist has an `error_code` in its description.
 
         Args:
             topics: their names, or their ids as `uuid.UUID` (Kafka 3.1 and later).
+            include_authorized_operations: tell what this client may do to each (Kafka 2.3 and
+                later).
         """
-        response = self._requests.ask(metadata_request(topics), self._requests.deadline())
-        assert isinstance(response, MetadataResponse)
-        described = [as_dict(topic) for topic in response.topics]
-        for topic in described:
-            del topic["topic_authorized_operations"]  # not asked for
+        request = metadata_request(topics, with_operations=include_authorized_operations)
+        response = self._requests.ask(request, MetadataResponse, self._requests.deadline())
+        described = []
+        for one in response.topics:
+            topic = TopicDescription.of(one)
+            topic["topic_authorized_operations"] = operation_names(one.topic_authorized_operations)
+            described.append(topic)
         return described
 
     def wait_for_topics(
@@ -148,7 +178,7 @@ class TopicCalls(AdminCalls):
             attempts += 1
 
     def _why_not_usable(self, names: list[str], deadline: Deadline) -> KafkaError | None:
-        response = self._requests.ask(metadata_request(names), deadline)
+        response = self._requests.ask(metadata_request(names), MetadataResponse, deadline)
         try:
             topics = topics_in(response)
         except KafkaError as error:
@@ -171,21 +201,20 @@ def _name(topic: Topic) -> str:
     return f"the topic of id {format_uuid(topic.bytes)}"
 
 
-def _created(result: CreatableTopicResult) -> dict[str, Any]:
-    described = as_dict(result)
-    described["configs"] = {
-        entry["name"]: described_entry(entry) for entry in described["configs"] or ()
-    }
-    return described
+def _created(result: CreatableTopicResult) -> CreatedTopic:
+    created = CreatedTopic.of(result)
+    created["configs"] = {one.name: described_entry(one) for one in result.configs or ()}
+    return created
 
 
-def _delete_request(topics: list[Topic], deadline: Deadline) -> DeleteTopicsRequest:
-    timeout_ms = int(deadline.remaining_ms())
-    names = [one for one in topics if isinstance(one, str)]
-    if len(names) == len(topics):  # as brokers of any age know it
-        return DeleteTopicsRequest(topic_names=names, timeout_ms=timeout_ms)
+def _delete_request(topics: list[Topic], timeout_ms: int) -> DeleteTopicsRequest:
     states = [
         DeleteTopicState(name=one) if isinstance(one, str) else DeleteTopicState(topic_id=one.bytes)
         for one in topics
     ]
     return DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
+
+
+def _delete_request_by_name(topics: list[Topic], timeout_ms: int) -> DeleteTopicsRequest:
+    names = [one for one in topics if isinstance(one, str)]
+    return DeleteTopicsRequest(topic_names=names, timeout_ms=timeout_ms)

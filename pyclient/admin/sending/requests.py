@@ -4,10 +4,10 @@ Used by the caller's thread; everything that waits does so in the engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-from pyclient.admin.sending.results import AnyResult, Outcome
-from pyclient.admin.sending.work import Item, Key, Settling, Work, is_passing
+from pyclient.admin.sending.results import AnyResult, Outcome, Result, error_of
+from pyclient.admin.sending.work import Item, Key, Routed, Settling, Work, is_passing
 from pyclient.errors import (
     KafkaConnectionError,
     KafkaError,
@@ -19,6 +19,7 @@ from pyclient.protocol.schema import Message
 from pyclient.timers import Deadline, ExponentialBackoff
 
 Answer = TypeVar("Answer")
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 # After these errors, the request may have been carried out, or may still be.
 _IN_DOUBT: Final = (KafkaConnectionError, RequestTimedOutError)
@@ -41,21 +42,57 @@ class AdminRequests:
         wanted_ms = self._default_timeout_ms if timeout_ms is None else timeout_ms
         return Deadline(self._engine.clock, wanted_ms)
 
+    def now_ms(self) -> int:
+        """The time, as in timestamps of records."""
+        return self._engine.clock.now_ms()
+
     def brokers(self) -> list[int]:
         """The ids of all brokers in the metadata."""
         return sorted(self._engine.metadata.snapshot.brokers)
 
-    def ask(self, request: Message, deadline: Deadline, *, node: int | None = None) -> Message:
-        """Send a request without side effects, with retries.
+    def ask(
+        self,
+        request: Message,
+        answer: type[AnyMessage],
+        deadline: Deadline,
+        *,
+        node: int | None = None,
+        name: str = "",
+    ) -> AnyMessage:
+        """Send a request without side effects, with retries; errors of the response are raised.
+
+        Args:
+            request: what to send.
+            answer: the class of the response.
+            deadline: when the call must end.
+            node: the broker to ask; None for any.
+            name: what the request is about, for errors.
 
         Raises:
             KafkaTimeoutError: there was no response by the deadline; says why.
             KafkaError: an error that cannot be retried.
         """
-        return self.repeat(lambda: self.ask_once(request, deadline, node), deadline)
+        return self.repeat(lambda: self.ask_once(request, answer, deadline, node, name), deadline)
 
-    def ask_once(self, request: Message, deadline: Deadline, node: int | None) -> Message:
+    def ask_once(
+        self,
+        request: Message,
+        answer: type[AnyMessage],
+        deadline: Deadline,
+        node: int | None,
+        name: str = "",
+    ) -> AnyMessage:
         """Send a request once; for routes, which are evaluated again with every attempt."""
+        response = self.send_once(request, deadline, node)
+        assert isinstance(response, answer)
+        if getattr(response, "error_code", 0):
+            error = error_of(name, cast(Result, response))
+            assert error is not None
+            raise error
+        return response
+
+    def send_once(self, request: Message, deadline: Deadline, node: int | None) -> Message:
+        """Send a request once, and leave all errors of the response to the caller."""
         self._engine.check_usable(type(request).__name__)
         timeout_ms = min(deadline.remaining_ms(), self._request_timeout_ms)
         return self._engine.request(request, node, timeout_ms)
@@ -74,10 +111,11 @@ class AdminRequests:
         settling = Settling(work)
 
         def send_pending() -> None:
-            trouble: KafkaError | None = None
-            for node, keys in work.route(list(settling.pending), work.deadline).items():
+            routed = work.route(list(settling.pending), work.deadline)
+            trouble = settling.take_in_unrouted(routed.failed)
+            for node, keys in routed.nodes.items():
                 try:
-                    response = self.ask_once(settling.request(keys), work.deadline, node)
+                    response = self.send_once(settling.request(keys), work.deadline, node)
                 except KafkaError as error:
                     if not error.retriable:
                         raise
@@ -126,12 +164,15 @@ class AdminRequests:
                 f"the call did not succeed within {deadline.timeout_ms:.0f} ms: {error}"
             ) from error
 
-    def to_controller(
-        self,
-        keys: Sequence[Key],
-        deadline: Deadline,  # noqa: ARG002
-    ) -> Mapping[int | None, Sequence[Key]]:
+    def to_controller(self, keys: Sequence[Key], deadline: Deadline) -> Routed[Key]:  # noqa: ARG002
         """A route to the controller; if it is unknown, any broker forwards the request."""
+        return Routed({self.controller(): keys})
+
+    def to_any(self, keys: Sequence[Key], deadline: Deadline) -> Routed[Key]:  # noqa: ARG002
+        """A route to any broker."""
+        return Routed({None: keys})
+
+    def controller(self) -> int | None:
+        """The controller's id; None while it is unknown."""
         snapshot = self._engine.metadata.snapshot
-        known = snapshot.controller_id in snapshot.brokers
-        return {snapshot.controller_id if known else None: keys}
+        return snapshot.controller_id if snapshot.controller_id in snapshot.brokers else None

@@ -10,7 +10,6 @@ from pyclient.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from pyclient.protocol.schema import Message
 
 
 class TopicId(Protocol):
@@ -27,11 +26,14 @@ Topic: TypeAlias = str | TopicId
 """A topic by name, or by id where brokers know ids."""
 
 
-def metadata_request(topics: Iterable[Topic] | None) -> MetadataRequest:
+def metadata_request(
+    topics: Iterable[Topic] | None, *, with_operations: bool = False
+) -> MetadataRequest:
     """A request for these topics, or for all with None, that creates none."""
     return MetadataRequest(
         topics=None if topics is None else [_asked(topic) for topic in topics],
         allow_auto_topic_creation=False,
+        include_topic_authorized_operations=with_operations,
     )
 
 
@@ -41,13 +43,12 @@ def _asked(topic: Topic) -> MetadataRequestTopic:
     return MetadataRequestTopic(name=None, topic_id=topic.bytes)
 
 
-def topics_in(response: Message) -> list[MetadataResponseTopic]:
+def topics_in(response: MetadataResponse) -> list[MetadataResponseTopic]:
     """The topics that were asked for.
 
     Raises:
         KafkaError: one of them does not exist, or can't be described.
     """
-    assert isinstance(response, MetadataResponse)
     for topic in response.topics:
         if topic.error_code:
             raise for_code(topic.error_code)(f"topic {topic.name!r}")

@@ -5,7 +5,8 @@ sends: `AdminRequests.settle` does. Work belongs to the calling thread.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pyclient.admin.sending.results import AnyResult, Outcome, error_of
 from pyclient.errors import (
@@ -17,6 +18,7 @@ from pyclient.errors import (
     NotCoordinatorError,
     NotLeaderOrFollowerError,
     ProtocolError,
+    RebalanceInProgressError,
     ThrottlingQuotaExceededError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
@@ -27,8 +29,18 @@ from pyclient.timers import Deadline
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
-Route: TypeAlias = Callable[[Sequence[Key], Deadline], Mapping[int | None, Sequence[Key]]]
-"""The things that each node has to serve; None stands for any node."""
+
+class Routed(NamedTuple, Generic[Key]):
+    """The things that each node has to serve, and why some have no node.
+
+    The node None stands for any. A retriable error has the thing routed again later.
+    """
+
+    nodes: Mapping[int | None, Sequence[Key]]
+    failed: Mapping[Key, KafkaError] = MappingProxyType({})
+
+
+Route: TypeAlias = Callable[[Sequence[Key], Deadline], Routed[Key]]
 
 # Only these errors mean that nothing was attempted: the same request may succeed later, perhaps at
 # another node.
@@ -40,6 +52,7 @@ _NOT_TRIED: Final = (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
     NotCoordinatorError,
+    RebalanceInProgressError,  # of a group whose offsets are to be changed
 )
 # Retriable by their flag, since metadata may be late, but final for an admin call.
 _ANSWERS: Final = (UnknownTopicOrPartitionError, UnknownTopicIdError)
@@ -61,6 +74,8 @@ class Work(Generic[Key, Item, AnyResult]):
         deadline: when everything must be done.
         repeatable: it is safe to do twice, so any retriable error may be retried, not only those
             that mean that nothing was attempted.
+        refusal: the result of a thing that no node can serve. Without it, such a thing fails the
+            whole call.
     """
 
     def __init__(
@@ -73,6 +88,7 @@ class Work(Generic[Key, Item, AnyResult]):
         deadline: Deadline,
         *,
         repeatable: bool = False,
+        refusal: Callable[[Key, KafkaError], AnyResult] | None = None,
     ) -> None:
         self.items = items
         self.make_request = make_request
@@ -81,6 +97,7 @@ class Work(Generic[Key, Item, AnyResult]):
         self.route = route
         self.deadline = deadline
         self.repeatable = repeatable
+        self.refusal = refusal
 
     def is_settled(self, error: KafkaError) -> bool:
         """Whether this error is final for a thing, not a reason to retry."""
@@ -108,6 +125,23 @@ class Settling(Generic[Key, Item, AnyResult]):
             return []
         return [self._work.name_of(key) for key in self.pending if key in self.in_doubt]
 
+    def take_in_unrouted(self, failed: Mapping[Key, KafkaError]) -> KafkaError | None:
+        """Process things without a node; returns the reason to retry, if any.
+
+        Raises:
+            KafkaError: one can't be served, and the work has no `refusal`.
+        """
+        trouble: KafkaError | None = None
+        for key, error in failed.items():
+            if is_passing(error):
+                trouble = error
+            elif self._work.refusal is None:
+                raise error
+            else:
+                self.outcomes[key] = Outcome(self._work.refusal(key, error), error)
+                del self.pending[key]
+        return trouble
+
     def take_in(self, asked: Sequence[Key], response: Message) -> KafkaError | None:
         """Process a response; returns the reason to retry, if any."""
         trouble: KafkaError | None = None
@@ -127,6 +161,8 @@ class Settling(Generic[Key, Item, AnyResult]):
 
 def is_passing(error: KafkaError) -> bool:
     """Whether a retry may succeed."""
+    if isinstance(error, RebalanceInProgressError):
+        return True
     return error.retriable and not isinstance(error, _ANSWERS)
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final
 
-from pyclient.admin.sending.calls import member_of
+from pyclient.admin.types.enums import FromTheWire, member_of
+from pyclient.admin.types.result import AdminResult
+from pyclient.protocol.messages.create_topics import CreatableTopicConfigs
 from pyclient.protocol.messages.describe_configs import DescribeConfigsResourceResult
 
 
@@ -19,15 +21,7 @@ class ConfigResourceType(IntEnum):
     GROUP = 32
 
 
-class _FromTheWire(IntEnum):
-    """A newer broker may send values that are not known here."""
-
-    @classmethod
-    def _missing_(cls, value: object) -> Self | None:
-        return cls(0) if isinstance(value, int) else None
-
-
-class ConfigSourceType(_FromTheWire):
+class ConfigSourceType(FromTheWire):
     """Where the value of an entry comes from."""
 
     UNKNOWN = 0
@@ -41,7 +35,7 @@ class ConfigSourceType(_FromTheWire):
     DYNAMIC_GROUP_CONFIG = 8
 
 
-class ConfigType(_FromTheWire):
+class ConfigType(FromTheWire):
     """The type of an entry's value."""
 
     UNKNOWN = 0
@@ -93,6 +87,31 @@ _IS_SHOWN: Final[Mapping[ConfigFilterType, Callable[[DescribeConfigsResourceResu
 }
 # Each broker knows only its own.
 _OF_ONE_BROKER: Final = frozenset({ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER})
+
+
+class ConfigSynonym(AdminResult):
+    """Another place that sets an entry."""
+
+    name: str
+    value: str | None
+    source: str
+
+
+class ConfigEntry(AdminResult):
+    """A configuration entry, and where its value comes from.
+
+    The entries of a topic that was just created have no synonyms, type and documentation.
+    """
+
+    PARTS: ClassVar = {"synonyms": ConfigSynonym}
+
+    value: str | None
+    read_only: bool
+    config_source: str
+    is_sensitive: bool
+    synonyms: list[ConfigSynonym]
+    config_type: str
+    documentation: str | None
 
 
 class ConfigResource:
@@ -149,12 +168,13 @@ def is_shown(entry: DescribeConfigsResourceResult, wanted: ConfigFilterType) -> 
     return _IS_SHOWN[wanted](entry)
 
 
-def described_entry(entry: dict[str, Any]) -> dict[str, Any]:
+def described_entry(entry: DescribeConfigsResourceResult | CreatableTopicConfigs) -> ConfigEntry:
     """An entry of a response as kafka-python shows it: numbers by their names."""
-    del entry["name"]  # it is the key
-    entry["config_source"] = ConfigSourceType(entry["config_source"]).name
-    if "config_type" in entry:
-        entry["config_type"] = ConfigType(entry["config_type"]).name
-    for synonym in entry.get("synonyms", ()):
+    described = ConfigEntry.of(entry)
+    del described["name"]  # it is the key
+    described["config_source"] = ConfigSourceType(described["config_source"]).name
+    if "config_type" in described:
+        described["config_type"] = ConfigType(described["config_type"]).name
+    for synonym in described.get("synonyms", ()):
         synonym["source"] = ConfigSourceType(synonym["source"]).name
-    return entry
+    return described

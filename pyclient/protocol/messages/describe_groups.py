@@ -10,6 +10,10 @@ class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):
     groups: list[str] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL, versions="3+")
 
+    def version_floor(self) -> int:
+        """3 for a request for the allowed operations."""
+        return 3 if self.include_authorized_operations else super().version_floor()
+
 
 class DescribedGroupMember(Struct):
     """A member, its subscription and its assignment."""

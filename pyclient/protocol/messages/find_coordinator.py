@@ -19,6 +19,12 @@ class FindCoordinatorRequest(Message, api_key=10, versions="0-6", flexible="3+")
         """3 for a request about a single `key`."""
         return 3 if self.key else super().version_cap(transaction_version)
 
+    def version_floor(self) -> int:
+        """4 for a request about several `coordinator_keys`; 1 about a transactional id."""
+        if self.coordinator_keys:
+            return 4
+        return 1 if self.key_type else super().version_floor()
+
 
 class Coordinator(Struct):
     """The coordinator of one key."""

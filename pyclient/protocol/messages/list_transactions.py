@@ -12,6 +12,12 @@ class ListTransactionsRequest(Message, api_key=66, versions="0-2", flexible="0+"
     duration_filter: int = field(INT64, versions="1+", default=-1)
     transactional_id_pattern: str | None = field(STRING, versions="2+", nullable="2+", default=None)
 
+    def version_floor(self) -> int:
+        """1 for a filter by age, 2 for one by name."""
+        if self.transactional_id_pattern is not None:
+            return 2
+        return 1 if self.duration_filter >= 0 else super().version_floor()
+
 
 class TransactionState(Struct):
     """A transactional id, its producer and its state."""

@@ -30,10 +30,12 @@ class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
         return super().version_cap(transaction_version)
 
     def version_floor(self) -> int:
-        """12 for topics by id; 1 for all topics, as long as that is told by null."""
-        if self.topics is None:
-            return 1
-        return 12 if any(topic.name is None for topic in self.topics) else super().version_floor()
+        """12 for topics by id; 8 for allowed operations; 1 for all topics, which null asks for."""
+        if self.topics is not None and any(topic.name is None for topic in self.topics):
+            return 12
+        if self.include_cluster_authorized_operations or self.include_topic_authorized_operations:
+            return 8
+        return 1 if self.topics is None else super().version_floor()
 
 
 class MetadataResponseBroker(Struct):

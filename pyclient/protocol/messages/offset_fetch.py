@@ -48,13 +48,23 @@ class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
     require_stable: bool = field(BOOL, versions="7+", ignorable=True)
 
     def version_cap(self, transaction_version: int = 0) -> int:
-        """7 for a request about a single `group_id`, 9 while a topic id is missing."""
+        """7 for a request about a single `group_id`; 9 for topics by name.
+
+        A request for all topics is one by name, too: from version 10 on the response would have
+        ids only, and nothing about topics that were deleted.
+        """
         if self.group_id:
             return 7
-        topics = (topic for group in self.groups for topic in group.topics or ())
-        if any(topic.topic_id == ZERO_UUID for topic in topics):
-            return 9
+        for group in self.groups:
+            if group.topics is None or any(one.topic_id == ZERO_UUID for one in group.topics):
+                return 9
         return super().version_cap(transaction_version)
+
+    def version_floor(self) -> int:
+        """8 for a request about `groups`; 2 for all topics of a single one."""
+        if self.groups:
+            return 8
+        return 2 if self.topics is None else super().version_floor()
 
 
 class OffsetFetchResponsePartition(Struct):

@@ -21,6 +21,11 @@ class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
     feature_updates: list[FeatureUpdateKey] = field(array(FeatureUpdateKey))
     validate_only: bool = field(BOOL, versions="1+")
 
+    def version_floor(self) -> int:
+        """1 for a request that only validates, which version 0 would carry out, or downgrades."""
+        upgrades = all(one.upgrade_type == 1 for one in self.feature_updates)
+        return super().version_floor() if upgrades and not self.validate_only else 1
+
 
 class UpdatableFeatureResult(Struct):
     """Whether one feature was changed."""

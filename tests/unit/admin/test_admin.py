@@ -195,11 +195,23 @@ def test_nothing_to_do_is_a_mistake(admin):
 
 
 def test_topics_are_deleted_by_the_controller(admin, controller):
+    deleted = DeletableTopicResult(name="orders", topic_id=uuid.UUID(int=1).bytes)
+    controller.on(DeleteTopicsRequest, DeleteTopicsResponse(responses=[deleted]))
+    (topic,) = admin.delete_topics(["orders"]).topics
+    assert (topic.name, topic.topic_id) == ("orders", "AAAAAAAAAAAAAAAAAAAAAQ")
+    assert topic == topic | {"topic_id": topic["topic_id"]}
+
+
+def test_topics_are_deleted_by_name_on_brokers_that_know_no_ids(admin, controller):
+    controller.versions[DeleteTopicsRequest.api_key] = (1, 5)
+    controller.cut()
     controller.on(
         DeleteTopicsRequest, DeleteTopicsResponse(responses=[DeletableTopicResult(name="orders")])
     )
     assert admin.delete_topics(["orders"])["topics"][0]["name"] == "orders"
     assert controller.received(DeleteTopicsRequest)[0].topic_names == ["orders"]
+    with pytest.raises(UnsupportedVersionError, match="DeleteTopicsRequest"):
+        admin.delete_topics([uuid.UUID(int=1)])
 
 
 def test_topics_are_deleted_by_their_ids(admin, controller):

@@ -33,9 +33,21 @@ from pyclient.protocol.messages.describe_topic_partitions import (
 
 
 def test_the_cluster_is_described(admin, controller, other):
+    found = DescribeClusterResponse(
+        cluster_id="c", controller_id=1, cluster_authorized_operations=0b1_1000_0000
+    )
     for broker in (controller, other):
-        broker.on(DescribeClusterRequest, DescribeClusterResponse(cluster_id="c", controller_id=1))
-    assert admin.describe_cluster() == {"cluster_id": "c", "controller_id": 1, "brokers": []}
+        broker.on(DescribeClusterRequest, found)
+    described = admin.describe_cluster()
+    assert described == {
+        "cluster_id": "c",
+        "controller_id": 1,
+        "brokers": [],
+        "cluster_authorized_operations": ["ALTER", "DESCRIBE"],
+    }
+    assert described.cluster_id == described["cluster_id"]
+    with pytest.raises(AttributeError, match="ClusterDescription has no 'custer_id'; it has"):
+        _ = described.custer_id
 
 
 def test_an_old_cluster_is_described_by_its_metadata(admin, controller, other):

@@ -38,6 +38,7 @@ from pyclient.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from pyclient.protocol.messages.find_coordinator import (
+    Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
@@ -190,8 +191,15 @@ def test_an_offset_that_an_old_broker_does_not_know_of_is_not_asked_for(admin, t
 @pytest.fixture
 def coordinator(controller, other):
     """Broker 2 coordinates every group."""
+
+    def found(request, version):
+        coordinators = [Coordinator(key=key, node_id=2) for key in request.coordinator_keys]
+        if version < 4:
+            return FindCoordinatorResponse(node_id=2, host="broker2")
+        return FindCoordinatorResponse(coordinators=coordinators)
+
     for broker in (controller, other):
-        broker.on(FindCoordinatorRequest, FindCoordinatorResponse(node_id=2, host="broker2"))
+        broker.on(FindCoordinatorRequest, found)
     return other
 
 

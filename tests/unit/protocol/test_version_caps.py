@@ -50,7 +50,7 @@ def offset_fetch(*topics: OffsetFetchRequestTopics) -> OffsetFetchRequest:
         (OffsetCommitRequest(topics=[OffsetCommitRequestTopic(name="t")]), 9),
         (offset_fetch(OffsetFetchRequestTopics(topic_id=ID)), 10),
         (offset_fetch(OffsetFetchRequestTopics(name="t")), 9),
-        (OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)]), 10),
+        (OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)]), 9),
         # one where later versions take many
         (OffsetFetchRequest(group_id="g"), 7),
         (FindCoordinatorRequest(key="g"), 3),
