@@ -34,7 +34,7 @@ from pyclient.version import __version__
 
 if TYPE_CHECKING:
     from pyclient.admin.admin import KafkaAdminClient
-    from pyclient.admin.records import IsolationLevel, OffsetSpec
+    from pyclient.admin.types.offsets import IsolationLevel, OffsetSpec
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.interceptors import ProducerInterceptor
@@ -77,12 +77,12 @@ _HOMES = {
     "ConsumerRecord": "pyclient.records.record",
     "DefaultSerializer": "pyclient.serialization",
     "Deserializer": "pyclient.serialization",
-    "IsolationLevel": "pyclient.admin.records",
+    "IsolationLevel": "pyclient.admin.types.offsets",
     "JsonSerializer": "pyclient.serialization",
     "KafkaAdminClient": "pyclient.admin.admin",
     "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
-    "OffsetSpec": "pyclient.admin.records",
+    "OffsetSpec": "pyclient.admin.types.offsets",
     "ProducerInterceptor": "pyclient.interceptors",
     "Serializer": "pyclient.serialization",
 }

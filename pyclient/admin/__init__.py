@@ -5,6 +5,8 @@
   `users`, `quotas`, `transactions`, `cluster`, `features`: the calls of each noun
 - `unread`: reads when unread records were written
 - `types`: arguments and results; `sending`: routes, retries, deadlines
+- `acl_resource`, `client`, `config_resource`, `new_partitions`, `new_topic`: kafka-python's module
+  paths, re-exports only
 """
 
 from pyclient.admin.acls import CreatedAcls, DeletedAcls

@@ -434,7 +434,7 @@ def _check_target(key: object, target: object) -> None:
             " datetime, timedelta, OffsetShift and plain offsets"
         )
     if isinstance(target, datetime) and target.tzinfo is None:
-        raise ValueError(f"{key}: {target} has no time zone; datetime.now(timezone.utc) has one")
+        raise ValueError(f"{key}: {target} has no time zone; give it one, as in tzinfo=UTC")
     if type(target) is int and target < 0:
         raise ValueError(f"{key}: an offset cannot be negative: {target}")
 

@@ -262,7 +262,7 @@ class GroupCalls(AdminCalls):
             for key, one in outcomes.items()
         }
 
-    # --- kafka-python 2's names ----------------------------------------------------------------
+    # --- kafka-python 2's names --------------------------------------------------------------
 
     def list_consumer_groups(
         self, broker_ids: Iterable[int] | None = None

@@ -33,6 +33,7 @@ MODULES = frozenset(
     {
         "",
         "admin",
+        "admin.acl_resource",
         "admin.client",
         "admin.config_resource",
         "admin.new_partitions",

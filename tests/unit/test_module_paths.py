@@ -22,6 +22,9 @@ from kafka import errors
 from kafka import errors as Errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.admin import NewPartitions, NewTopic
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import MemberToRemove, OffsetTimestamp, UserScramCredentialUpsertion
+from kafka.admin.acl_resource import ACL, ACLFilter, ResourcePatternFilter
 from kafka.admin.client import KafkaAdminClient
 from kafka.admin.config_resource import ConfigResource, ConfigResourceType
 from kafka.admin.new_partitions import NewPartitions
@@ -63,7 +66,6 @@ from kafka.version import __version__
 REAL_ROOMS = {
     "",
     "admin",
-    "admin.new_topic",
     "cluster",
     "consumer",
     "consumer.group",
