@@ -55,12 +55,12 @@ def test_the_check_finds_changes_by_halves(monkeypatch: pytest.MonkeyPatch) -> N
 
 def take_retries_for_success(patch: Callable[[Any, str, Any], None]) -> None:
     """Once the outcome of an attempt is unknown, whatever the next one says counts as success."""
-    ask_once, settle = AdminRequests.ask_once, AdminRequests.settle
+    send_once, settle = AdminRequests.send_once, AdminRequests.settle
     unknown: set[AdminRequests] = set()
 
     def noting(requests: AdminRequests, *arguments: Any) -> Message:
         try:
-            return ask_once(requests, *arguments)
+            return send_once(requests, *arguments)
         except KafkaError:
             unknown.add(requests)
             raise
@@ -72,5 +72,5 @@ def take_retries_for_success(patch: Callable[[Any, str, Any], None]) -> None:
             return {key: Outcome(outcome.result, None) for key, outcome in outcomes.items()}
         return outcomes
 
-    patch(AdminRequests, "ask_once", noting)
+    patch(AdminRequests, "send_once", noting)
     patch(AdminRequests, "settle", hoping)
