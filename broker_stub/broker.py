@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias, TypeVar
 
 from broker_stub.arguments import (
@@ -207,12 +206,7 @@ class Broker:
     def __enter__(self) -> Self:
         return self if self.running else self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def call(self, function: Callable[[Node], Result]) -> Result:

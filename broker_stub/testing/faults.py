@@ -11,6 +11,7 @@ tuples and mappings; `_lock` serializes their replacement.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias, TypedDict, Unpack
 
@@ -82,32 +83,19 @@ class Cut(NamedTuple):
 Effect: TypeAlias = Fail | Delay | Drop | Cut
 
 
+@dataclass(eq=False, slots=True)
 class Fault:
     """A fault that was injected. `hits` counts the requests it was applied to."""
 
-    __slots__ = ("_faults", "api_key", "client_id", "effect", "group", "hits", "member",
-                 "target", "when")  # fmt: skip
-
-    def __init__(
-        self,
-        faults: Faults,
-        api_key: int,
-        effect: Effect,
-        when: When,
-        target: Target | None,
-        client_id: str | None,
-        group: str | None,
-        member: str | None,
-    ) -> None:
-        self._faults = faults
-        self.api_key = api_key
-        self.effect = effect
-        self.when = when
-        self.target = target
-        self.client_id = client_id
-        self.group = group
-        self.member = member
-        self.hits = 0
+    _faults: Faults
+    api_key: int
+    effect: Effect
+    when: When
+    target: Target | None
+    client_id: str | None
+    group: str | None
+    member: str | None
+    hits: int = field(default=0, init=False)
 
     def cancel(self) -> None:
         """Stop applying the fault. Thread-safe, and may be called again."""

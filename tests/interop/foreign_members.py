@@ -3,7 +3,6 @@
 import asyncio
 from abc import ABC, abstractmethod
 from threading import Event, Thread
-from types import TracebackType
 from typing import Any, Self
 
 POLL_SECONDS = 0.1
@@ -28,12 +27,7 @@ class Member(ABC):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.leave()
 
     def leave(self) -> None:

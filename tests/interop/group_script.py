@@ -6,7 +6,6 @@ answer's ids are translated back.
 
 from contextlib import ExitStack
 from threading import Event
-from types import TracebackType
 from typing import Any, Self
 
 from pyclient.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -51,12 +50,7 @@ class GroupScript:
         self._settle(FindCoordinatorRequest(coordinator_keys=[self.group_id]), 4)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def _settle(self, request: Message, version: int) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import random
 import socket
 import threading
-from types import TracebackType
 from typing import Self
 
 PIECE_BYTES = 65_536
@@ -34,12 +33,7 @@ class CuttingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Closing alone would not end an `accept` that waits already.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

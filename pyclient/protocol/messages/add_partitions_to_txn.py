@@ -9,8 +9,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class AddPartitionsToTxnTopic(Struct):
-    """Partitions of one topic."""
-
     name: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 
@@ -44,15 +42,11 @@ class AddPartitionsToTxnRequest(Message, api_key=24, versions="0-5", flexible="3
 
 
 class AddPartitionsToTxnPartitionResult(Struct):
-    """Whether one partition was added."""
-
     partition_index: int = field(INT32)
     partition_error_code: int = field(INT16)
 
 
 class AddPartitionsToTxnTopicResult(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING)
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(
         array(AddPartitionsToTxnPartitionResult)
@@ -60,8 +54,6 @@ class AddPartitionsToTxnTopicResult(Struct):
 
 
 class AddPartitionsToTxnResult(Struct):
-    """The outcome for one transaction."""
-
     transactional_id: str = field(STRING)
     topic_results: list[AddPartitionsToTxnTopicResult] = field(array(AddPartitionsToTxnTopicResult))
 

@@ -34,8 +34,6 @@ class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+
 
 
 class EntryResult(Struct):
-    """Whether one entity's quotas were changed."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
     entity: list[EntityData] = field(array(EntityData))

@@ -9,15 +9,11 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class AlterableConfig(Struct):
-    """An entry of the new configuration."""
-
     name: str = field(STRING)
     value: str | None = field(STRING, nullable="0+")
 
 
 class AlterConfigsResource(Struct):
-    """A resource and its new configuration."""
-
     # 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
@@ -32,8 +28,6 @@ class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
 
 
 class AlterConfigsResourceResponse(Struct):
-    """Whether one resource was changed."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
     resource_type: int = field(INT8)

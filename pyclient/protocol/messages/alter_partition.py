@@ -27,8 +27,6 @@ class PartitionData(Struct):
 
 
 class TopicData(Struct):
-    """The changes in one topic."""
-
     topic_id: Uuid = field(UUID)
     partitions: list[PartitionData] = field(array(PartitionData))
 
@@ -54,8 +52,6 @@ class PartitionResult(Struct):
 
 
 class TopicResult(Struct):
-    """The outcome for one topic."""
-
     topic_id: Uuid = field(UUID)
     partitions: list[PartitionResult] = field(array(PartitionResult))
 

@@ -12,8 +12,6 @@ class ReassignablePartition(Struct):
 
 
 class ReassignableTopic(Struct):
-    """The moves in one topic."""
-
     name: str = field(STRING)
     partitions: list[ReassignablePartition] = field(array(ReassignablePartition))
 
@@ -27,16 +25,12 @@ class AlterPartitionReassignmentsRequest(Message, api_key=45, versions="0-1", fl
 
 
 class ReassignablePartitionResponse(Struct):
-    """Whether one partition will move."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
 
 
 class ReassignableTopicResponse(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING)
     partitions: list[ReassignablePartitionResponse] = field(array(ReassignablePartitionResponse))
 

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class AlterReplicaLogDirTopic(Struct):
-    """Partitions of one topic to move."""
-
     name: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 
@@ -25,15 +23,11 @@ class AlterReplicaLogDirsRequest(Message, api_key=34, versions="1-2", flexible="
 
 
 class AlterReplicaLogDirPartitionResult(Struct):
-    """Whether one partition will move."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
 
 
 class AlterReplicaLogDirTopicResult(Struct):
-    """The outcome for one topic."""
-
     topic_name: str = field(STRING)
     partitions: list[AlterReplicaLogDirPartitionResult] = field(
         array(AlterReplicaLogDirPartitionResult)

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class ScramCredentialDeletion(Struct):
-    """A credential to remove."""
-
     name: str = field(STRING)
     mechanism: int = field(INT8)  # 1 SCRAM-SHA-256, 2 SCRAM-SHA-512
 
@@ -29,8 +27,6 @@ class AlterUserScramCredentialsRequest(Message, api_key=51, versions="0", flexib
 
 
 class AlterUserScramCredentialsResult(Struct):
-    """Whether one user was changed."""
-
     user: str = field(STRING)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")

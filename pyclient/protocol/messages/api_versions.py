@@ -17,8 +17,6 @@ class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible="3+"):
 
 
 class ApiVersion(Struct):
-    """The versions of one API."""
-
     api_key: int = field(INT16)
     min_version: int = field(INT16)
     max_version: int = field(INT16)

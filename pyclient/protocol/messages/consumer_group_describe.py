@@ -12,8 +12,6 @@ class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible
 
 
 class TopicPartitions(Struct):
-    """Partitions of one topic."""
-
     topic_id: Uuid = field(UUID)
     topic_name: str = field(STRING)
     partitions: list[int] = field(array(INT32))
@@ -43,8 +41,6 @@ class Member(Struct):
 
 
 class DescribedGroup(Struct):
-    """A consumer group and its members."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+", default=None)
     group_id: str = field(STRING)

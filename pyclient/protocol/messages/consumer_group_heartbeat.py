@@ -9,8 +9,6 @@ from pyclient.protocol.schema import Message, Struct, array, field, struct
 
 
 class TopicPartitions(Struct):
-    """Partitions of one topic."""
-
     topic_id: Uuid = field(UUID)
     partitions: list[int] = field(array(INT32))
 

@@ -34,8 +34,6 @@ class PartitionMetadata(Struct):
 
 
 class TopicMetadata(Struct):
-    """A topic and its partitions."""
-
     topic_id: Uuid = field(UUID)
     topic_name: str = field(STRING)
     num_partitions: int = field(INT32)
@@ -110,8 +108,6 @@ class ConsumerGroupTargetAssignmentMemberKey(Message, record_type=7, versions="0
 
 
 class TopicPartition(Struct):
-    """Partitions of one topic."""
-
     topic_id: Uuid = field(UUID)
     partitions: list[int] = field(array(INT32))
 

@@ -10,8 +10,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class TopicPartition(Struct):
-    """Partitions of one topic."""
-
     topic: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 

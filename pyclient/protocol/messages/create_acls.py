@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class AclCreation(Struct):
-    """An entry to make."""
-
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
     resource_pattern_type: int = field(INT8, default=3)  # 3 literal, 4 prefixed
@@ -23,8 +21,6 @@ class CreateAclsRequest(Message, api_key=30, versions="1-3", flexible="2+"):
 
 
 class AclCreationResult(Struct):
-    """Whether one entry was made."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
 

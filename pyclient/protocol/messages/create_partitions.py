@@ -29,8 +29,6 @@ class CreatePartitionsRequest(Message, api_key=37, versions="0-3", flexible="2+"
 
 
 class CreatePartitionsTopicResult(Struct):
-    """Whether one topic grew."""
-
     name: str = field(STRING)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+", default=None)

@@ -15,8 +15,6 @@ class CreatableReplicaAssignment(Struct):
 
 
 class CreatableTopicConfig(Struct):
-    """A configuration entry to set."""
-
     name: str = field(STRING)
     value: str | None = field(STRING, nullable="0+")
 

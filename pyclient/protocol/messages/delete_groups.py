@@ -11,8 +11,6 @@ class DeleteGroupsRequest(Message, api_key=42, versions="0-2", flexible="2+"):
 
 
 class DeletableGroupResult(Struct):
-    """Whether one group was deleted."""
-
     group_id: str = field(STRING)
     error_code: int = field(INT16)
 

@@ -12,8 +12,6 @@ class DeleteRecordsPartition(Struct):
 
 
 class DeleteRecordsTopic(Struct):
-    """Where partitions of one topic are to start."""
-
     name: str = field(STRING)
     partitions: list[DeleteRecordsPartition] = field(array(DeleteRecordsPartition))
 
@@ -26,16 +24,12 @@ class DeleteRecordsRequest(Message, api_key=21, versions="0-2", flexible="2+"):
 
 
 class DeleteRecordsPartitionResult(Struct):
-    """Where one partition starts now."""
-
     partition_index: int = field(INT32)
     low_watermark: int = field(INT64)
     error_code: int = field(INT16)
 
 
 class DeleteRecordsTopicResult(Struct):
-    """Where partitions of one topic start now."""
-
     name: str = field(STRING)
     partitions: list[DeleteRecordsPartitionResult] = field(array(DeleteRecordsPartitionResult))
 

@@ -32,8 +32,6 @@ class DeleteTopicsRequest(Message, api_key=20, versions="1-6", flexible="4+"):
 
 
 class DeletableTopicResult(Struct):
-    """Whether one topic was deleted."""
-
     name: str | None = field(STRING, nullable="6+")
     topic_id: Uuid = field(UUID, versions="6+", ignorable=True)
     error_code: int = field(INT16)

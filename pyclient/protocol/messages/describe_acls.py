@@ -26,8 +26,6 @@ class AclDescription(Struct):
 
 
 class DescribeAclsResource(Struct):
-    """A resource and its entries."""
-
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)
     pattern_type: int = field(INT8, default=3)

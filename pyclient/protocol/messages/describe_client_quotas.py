@@ -27,15 +27,11 @@ class EntityData(Struct):
 
 
 class ValueData(Struct):
-    """One quota."""
-
     key: str = field(STRING)
     value: float = field(FLOAT64)
 
 
 class EntryData(Struct):
-    """An entity and its quotas."""
-
     entity: list[EntityData] = field(array(EntityData))
     values: list[ValueData] = field(array(ValueData))
 

@@ -44,8 +44,6 @@ class DescribeConfigsResourceResult(Struct):
 
 
 class DescribeConfigsResult(Struct):
-    """The configuration of one resource."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
     resource_type: int = field(INT8)  # as in the request

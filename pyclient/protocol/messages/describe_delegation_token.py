@@ -27,8 +27,6 @@ class DescribedDelegationTokenRenewer(Struct):
 
 
 class DescribedDelegationToken(Struct):
-    """A delegation token."""
-
     principal_type: str = field(STRING)
     principal_name: str = field(STRING)
     token_requester_principal_type: str = field(STRING, versions="3+")

@@ -29,8 +29,6 @@ class DescribedGroupMember(Struct):
 
 
 class DescribedGroup(Struct):
-    """A classic group and its members."""
-
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, versions="6+", nullable="6+", default=None)
     group_id: str = field(STRING)

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class DescribableLogDirTopic(Struct):
-    """Partitions of one topic to look for."""
-
     topic: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 
@@ -29,8 +27,6 @@ class DescribeLogDirsPartition(Struct):
 
 
 class DescribeLogDirsTopic(Struct):
-    """The replicas of one topic in the folder."""
-
     name: str = field(STRING)
     partitions: list[DescribeLogDirsPartition] = field(array(DescribeLogDirsPartition))
 

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class TopicRequest(Struct):
-    """Partitions of one topic."""
-
     name: str = field(STRING)
     partition_indexes: list[int] = field(array(INT32))
 
@@ -29,8 +27,6 @@ class ProducerState(Struct):
 
 
 class PartitionResponse(Struct):
-    """The producers of one partition."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+", default=None)
@@ -38,8 +34,6 @@ class PartitionResponse(Struct):
 
 
 class TopicResponse(Struct):
-    """The producers of one topic."""
-
     name: str = field(STRING)
     partitions: list[PartitionResponse] = field(array(PartitionResponse))
 

@@ -11,8 +11,6 @@ class PartitionData(Struct):
 
 
 class TopicData(Struct):
-    """The metadata topic."""
-
     topic_name: str = field(STRING)
     partitions: list[PartitionData] = field(array(PartitionData))
 
@@ -34,8 +32,6 @@ class ReplicaState(Struct):
 
 
 class PartitionResult(Struct):
-    """Leader and replicas of one partition."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, versions="2+", nullable="2+", ignorable=True)
@@ -47,8 +43,6 @@ class PartitionResult(Struct):
 
 
 class TopicResult(Struct):
-    """The metadata topic's partitions."""
-
     topic_name: str = field(STRING)
     partitions: list[PartitionResult] = field(array(PartitionResult))
 
@@ -62,8 +56,6 @@ class Listener(Struct):
 
 
 class Node(Struct):
-    """A controller and its addresses."""
-
     node_id: int = field(INT32)
     listeners: list[Listener] = field(array(Listener))
 

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field, struct
 
 
 class TopicRequest(Struct):
-    """A topic to describe."""
-
     name: str = field(STRING)
 
 

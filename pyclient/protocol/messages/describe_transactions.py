@@ -11,8 +11,6 @@ class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0
 
 
 class TopicData(Struct):
-    """Partitions of one topic that take part."""
-
     topic: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 

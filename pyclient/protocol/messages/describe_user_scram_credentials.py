@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class UserName(Struct):
-    """A user to describe."""
-
     name: str = field(STRING)
 
 
@@ -24,8 +22,6 @@ class CredentialInfo(Struct):
 
 
 class DescribeUserScramCredentialsResult(Struct):
-    """The credentials of one user."""
-
     user: str = field(STRING)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class TopicPartitions(Struct):
-    """Partitions of one topic that want a leader."""
-
     topic: str = field(STRING)
     partitions: list[int] = field(array(INT32))
 
@@ -20,16 +18,12 @@ class ElectLeadersRequest(Message, api_key=43, versions="0-2", flexible="2+"):
 
 
 class PartitionResult(Struct):
-    """The outcome for one partition."""
-
     partition_id: int = field(INT32)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")
 
 
 class ReplicaElectionResult(Struct):
-    """The outcome for one topic."""
-
     topic: str = field(STRING)
     partition_result: list[PartitionResult] = field(array(PartitionResult))
 

@@ -43,8 +43,6 @@ class FetchPartition(Struct):
 
 
 class FetchTopic(Struct):
-    """The partitions to read of one topic."""
-
     topic: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partitions: list[FetchPartition] = field(array(FetchPartition))
@@ -124,8 +122,6 @@ class PartitionData(Struct):
 
 
 class FetchableTopicResponse(Struct):
-    """What was read of one topic."""
-
     topic: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partitions: list[PartitionData] = field(array(PartitionData))

@@ -27,8 +27,6 @@ class FindCoordinatorRequest(Message, api_key=10, versions="0-6", flexible="3+")
 
 
 class Coordinator(Struct):
-    """The coordinator of one key."""
-
     key: str = field(STRING)
     node_id: int = field(INT32)
     host: str = field(STRING)

@@ -6,16 +6,12 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class AlterableConfig(Struct):
-    """A change to one entry."""
-
     name: str = field(STRING)
     config_operation: int = field(INT8)  # 0 set, 1 delete, 2 append, 3 subtract
     value: str | None = field(STRING, nullable="0+")
 
 
 class AlterConfigsResource(Struct):
-    """A resource and the changes to it."""
-
     # 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group
     resource_type: int = field(INT8)
     resource_name: str = field(STRING)

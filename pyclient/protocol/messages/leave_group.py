@@ -35,8 +35,6 @@ class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
 
 
 class MemberResponse(Struct):
-    """Whether one member was removed."""
-
     member_id: str = field(STRING)
     group_instance_id: str | None = field(STRING, nullable="0+")
     error_code: int = field(INT16)

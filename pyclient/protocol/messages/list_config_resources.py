@@ -14,8 +14,6 @@ class ListConfigResourcesRequest(Message, api_key=74, versions="0-1", flexible="
 
 
 class ConfigResource(Struct):
-    """A resource that has configuration."""
-
     resource_name: str = field(STRING)
     # 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group
     resource_type: int = field(INT8, versions="1+", default=16, ignorable=True)

@@ -17,8 +17,6 @@ class ListOffsetsPartition(Struct):
 
 
 class ListOffsetsTopic(Struct):
-    """The partitions to look up in one topic."""
-
     name: str = field(STRING)
     partitions: list[ListOffsetsPartition] = field(array(ListOffsetsPartition))
 
@@ -52,8 +50,6 @@ class ListOffsetsPartitionResponse(Struct):
 
 
 class ListOffsetsTopicResponse(Struct):
-    """The offsets found in one topic."""
-
     name: str = field(STRING)
     partitions: list[ListOffsetsPartitionResponse] = field(array(ListOffsetsPartitionResponse))
 

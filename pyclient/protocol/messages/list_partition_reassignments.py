@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class ListPartitionReassignmentsTopics(Struct):
-    """Partitions of one topic to look at."""
-
     name: str = field(STRING)
     partition_indexes: list[int] = field(array(INT32))
 
@@ -30,8 +28,6 @@ class OngoingPartitionReassignment(Struct):
 
 
 class OngoingTopicReassignment(Struct):
-    """The moves in one topic."""
-
     name: str = field(STRING)
     partitions: list[OngoingPartitionReassignment] = field(array(OngoingPartitionReassignment))
 

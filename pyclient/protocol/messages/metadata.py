@@ -39,8 +39,6 @@ class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
 
 
 class MetadataResponseBroker(Struct):
-    """A broker and its address."""
-
     node_id: int = field(INT32)
     host: str = field(STRING)
     port: int = field(INT32)
@@ -48,8 +46,6 @@ class MetadataResponseBroker(Struct):
 
 
 class MetadataResponsePartition(Struct):
-    """A partition's leader and replicas."""
-
     error_code: int = field(INT16)
     partition_index: int = field(INT32)
     leader_id: int = field(INT32)

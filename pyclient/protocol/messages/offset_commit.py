@@ -18,8 +18,6 @@ class OffsetCommitRequestPartition(Struct):
 
 
 class OffsetCommitRequestTopic(Struct):
-    """The offsets to keep for one topic."""
-
     name: str = field(STRING, versions="0-9", ignorable=True)
     topic_id: Uuid = field(UUID, versions="10+", ignorable=True)
     partitions: list[OffsetCommitRequestPartition] = field(array(OffsetCommitRequestPartition))
@@ -43,15 +41,11 @@ class OffsetCommitRequest(Message, api_key=8, versions="2-10", flexible="8+"):
 
 
 class OffsetCommitResponsePartition(Struct):
-    """Whether one partition's offset was kept."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
 
 
 class OffsetCommitResponseTopic(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING, versions="0-9", ignorable=True)
     topic_id: Uuid = field(UUID, versions="10+", ignorable=True)
     partitions: list[OffsetCommitResponsePartition] = field(array(OffsetCommitResponsePartition))

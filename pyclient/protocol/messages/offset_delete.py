@@ -11,8 +11,6 @@ class OffsetDeleteRequestPartition(Struct):
 
 
 class OffsetDeleteRequestTopic(Struct):
-    """The partitions of one topic."""
-
     name: str = field(STRING)
     partitions: list[OffsetDeleteRequestPartition] = field(array(OffsetDeleteRequestPartition))
 
@@ -25,15 +23,11 @@ class OffsetDeleteRequest(Message, api_key=47, versions="0", flexible="none"):
 
 
 class OffsetDeleteResponsePartition(Struct):
-    """Whether one offset was forgotten."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
 
 
 class OffsetDeleteResponseTopic(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING)
     partitions: list[OffsetDeleteResponsePartition] = field(array(OffsetDeleteResponsePartition))
 

@@ -103,8 +103,6 @@ class OffsetFetchResponseTopics(Struct):
 
 
 class OffsetFetchResponseGroup(Struct):
-    """The committed offsets of one group."""
-
     group_id: str = field(STRING)
     topics: list[OffsetFetchResponseTopics] = field(array(OffsetFetchResponseTopics))
     error_code: int = field(INT16)

@@ -13,8 +13,6 @@ class OffsetForLeaderPartition(Struct):
 
 
 class OffsetForLeaderTopic(Struct):
-    """The leader epochs to look up in one topic."""
-
     topic: str = field(STRING)
     partitions: list[OffsetForLeaderPartition] = field(array(OffsetForLeaderPartition))
 
@@ -36,8 +34,6 @@ class EpochEndOffset(Struct):
 
 
 class OffsetForLeaderTopicResult(Struct):
-    """Where epochs end in one topic."""
-
     topic: str = field(STRING)
     partitions: list[EpochEndOffset] = field(array(EpochEndOffset))
 

@@ -20,15 +20,11 @@ from pyclient.protocol.schema import Message, Struct, array, field, struct
 
 
 class PartitionProduceData(Struct):
-    """One partition's record batch."""
-
     index: int = field(INT32)
     records: Records | None = field(RECORDS, nullable="0+")
 
 
 class TopicProduceData(Struct):
-    """The batches for one topic."""
-
     name: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partition_data: list[PartitionProduceData] = field(array(PartitionProduceData))
@@ -76,8 +72,6 @@ class PartitionProduceResponse(Struct):
 
 
 class TopicProduceResponse(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING, versions="0-12", ignorable=True)
     topic_id: Uuid = field(UUID, versions="13+", ignorable=True)
     partition_responses: list[PartitionProduceResponse] = field(array(PartitionProduceResponse))

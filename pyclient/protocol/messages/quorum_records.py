@@ -8,8 +8,6 @@ from pyclient.protocol.schema import Message, Struct, array, field, struct
 
 
 class LeaderChangeVoter(Struct):
-    """A voter of the election."""
-
     voter_id: int = field(INT32)
     voter_directory_id: Uuid = field(UUID, versions="1+")
 
@@ -39,8 +37,6 @@ class KRaftVersionFeature(Struct):
 
 
 class Voter(Struct):
-    """A controller that votes."""
-
     voter_id: int = field(INT32)
     voter_directory_id: Uuid = field(UUID)
     endpoints: list[VoterEndpoint] = field(array(VoterEndpoint))

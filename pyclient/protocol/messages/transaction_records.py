@@ -14,8 +14,6 @@ class TransactionLogKey(Message, record_type=0, versions="0", flexible="none"):
 
 
 class PartitionsSchema(Struct):
-    """Partitions of one topic that take part."""
-
     topic: str = field(STRING)
     partition_ids: list[int] = field(array(INT32))
 

@@ -17,8 +17,6 @@ class TxnOffsetCommitRequestPartition(Struct):
 
 
 class TxnOffsetCommitRequestTopic(Struct):
-    """The offsets to commit for one topic."""
-
     name: str = field(STRING)
     partitions: list[TxnOffsetCommitRequestPartition] = field(
         array(TxnOffsetCommitRequestPartition)
@@ -43,15 +41,11 @@ class TxnOffsetCommitRequest(Message, api_key=28, versions="0-5", flexible="3+")
 
 
 class TxnOffsetCommitResponsePartition(Struct):
-    """Whether one partition's offset is pending."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
 
 
 class TxnOffsetCommitResponseTopic(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING)
     partitions: list[TxnOffsetCommitResponsePartition] = field(
         array(TxnOffsetCommitResponsePartition)

@@ -28,8 +28,6 @@ class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
 
 
 class UpdatableFeatureResult(Struct):
-    """Whether one feature was changed."""
-
     feature: str = field(STRING)
     error_code: int = field(INT16)
     error_message: str | None = field(STRING, nullable="0+")

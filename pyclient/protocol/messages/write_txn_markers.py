@@ -5,15 +5,11 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class WritableTxnMarkerTopic(Struct):
-    """Partitions of one topic that get the marker."""
-
     name: str = field(STRING)
     partition_indexes: list[int] = field(array(INT32))
 
 
 class WritableTxnMarker(Struct):
-    """The outcome of one transaction."""
-
     producer_id: int = field(INT64)
     producer_epoch: int = field(INT16)
     transaction_result: bool = field(BOOL)  # true commits, false aborts
@@ -29,15 +25,11 @@ class WriteTxnMarkersRequest(Message, api_key=27, versions="1-2", flexible="1+")
 
 
 class WritableTxnMarkerPartitionResult(Struct):
-    """Whether one partition has its marker."""
-
     partition_index: int = field(INT32)
     error_code: int = field(INT16)
 
 
 class WritableTxnMarkerTopicResult(Struct):
-    """The outcome for one topic."""
-
     name: str = field(STRING)
     partitions: list[WritableTxnMarkerPartitionResult] = field(
         array(WritableTxnMarkerPartitionResult)
@@ -45,8 +37,6 @@ class WritableTxnMarkerTopicResult(Struct):
 
 
 class WritableTxnMarkerResult(Struct):
-    """The outcome for one producer id."""
-
     producer_id: int = field(INT64)
     topics: list[WritableTxnMarkerTopicResult] = field(array(WritableTxnMarkerTopicResult))
 

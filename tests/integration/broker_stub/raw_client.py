@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-from types import TracebackType
 from typing import Any, Self
 
 from pyclient.protocol.frame import LENGTH, request_frame
@@ -30,12 +29,7 @@ class RawClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.socket.close()
 
     def frame(self, request: Message, version: int, *, answered: bool = True) -> bytes:

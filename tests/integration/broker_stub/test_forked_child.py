@@ -13,6 +13,7 @@ from broker_stub.node import Node
 from pyclient.errors import IllegalStateError
 from pyclient.protocol.messages.metadata import MetadataRequest
 from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.forked_child import told_by_child
 
 TIMEOUT_SECONDS = 20
 
@@ -60,24 +61,6 @@ def test_what_a_forked_child_inherits_keeps_neither_connections_nor_port_nor_fol
 def is_served(broker: Broker) -> bool:
     with RawClient(broker.port) as client:
         return len(client.ask(MetadataRequest(topics=None), 9).brokers) == 1
-
-
-def told_by_child(act: Callable[[], object]) -> str:
-    """What a forked child returns or raises, as text."""
-    heard, told = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            text = repr(act())
-        except BaseException as error:  # noqa: BLE001  the child must not return into pytest
-            text = repr(error)
-        os.write(told, text.encode())
-        os._exit(0)
-    os.close(told)
-    with os.fdopen(heard, "rb") as pipe:
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    return text
 
 
 def test_to_a_forked_child_the_broker_does_not_run():

@@ -15,6 +15,7 @@ from pyclient.errors import (
     RequestTimedOutError,
 )
 from pyclient.protocol.messages.metadata import MetadataRequest
+from tests.support.forked_child import told_by_child
 
 
 @pytest.fixture
@@ -154,36 +155,18 @@ def test_whoever_depends_on_the_engine_is_told_when_it_cannot_be_used(new_real_e
     assert flags == ["cleared"]
 
 
-def run_in_fork(function):
-    """Run a function in a forked child, and return what it returned, as text."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            text = str(function())
-        except BaseException as error:  # noqa: BLE001  the child must not return into pytest
-            text = repr(error)
-        os.write(writer, text.encode())
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        text = pipe.read().decode()
-    os.waitpid(child, 0)
-    return text
-
-
 def test_in_a_forked_child_every_use_is_an_error_at_once(listener, new_real_engine):
     engine = new_real_engine(bootstrap_servers=servers(listener))
     engine.start()
     waiter = engine.waiter()
-    text = run_in_fork(lambda: engine.check_usable("send()"))
+    text = told_by_child(lambda: engine.check_usable("send()"))
     assert f"made in process {os.getpid()}, and this is a forked child" in text
     assert "make a new client here" in text
-    assert "IllegalStateError" in run_in_fork(lambda: waiter.wait(60_000))
-    assert "IllegalStateError" in run_in_fork(
+    assert "IllegalStateError" in told_by_child(lambda: waiter.wait(60_000))
+    assert "IllegalStateError" in told_by_child(
         lambda: engine.metadata.wait_for_topic("orders", 60_000)
     )
-    assert run_in_fork(lambda: engine.close(60_000)) == "None"
+    assert told_by_child(lambda: engine.close(60_000)) == "None"
     engine.check_usable("send()")  # the parent's still works
 
 

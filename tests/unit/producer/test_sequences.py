@@ -1,5 +1,8 @@
 """The numbering of batches: what may be drained, and what happens to holes."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from pyclient.producer.sequences import (
@@ -10,18 +13,21 @@ from pyclient.producer.sequences import (
 )
 
 
+@dataclass(eq=False)
 class Batch:
     """What the numbering uses of a ProducerBatch; it is its own builder."""
 
-    def __init__(self, record_count=10):
-        self.record_count = record_count
-        self.number = None
-        self.is_done = False
-        self.is_on_wire = False
-        self.maybe_written = False
-        self.attempts = 0
-        self.on_the_wire_as = None
-        self.builder = self
+    record_count: int = 10
+    number: int | None = None
+    is_done: bool = False
+    is_on_wire: bool = False
+    maybe_written: bool = False
+    attempts: int = 0
+    on_the_wire_as: Any = None
+
+    @property
+    def builder(self):
+        return self
 
     @property
     def next_number(self):

@@ -17,17 +17,19 @@ ENTRY = {
     "permission_type": 3,
 }
 
+EVERYTHING = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+
 
 @pytest.mark.parametrize("version", range(1, 4))
 def test_describe_acls_tells_that_security_is_disabled(harness, version):
-    request = DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    request = DescribeAclsRequest(**EVERYTHING)
     response = harness.ask(request, version)
     assert (response.error_code, response.resources) == (DISABLED, [])
     assert "Authorizer" in response.error_message
@@ -42,13 +44,6 @@ def test_create_acls_tells_it_of_each(harness, version):
 
 @pytest.mark.parametrize("version", range(1, 4))
 def test_delete_acls_tells_it_of_each(harness, version):
-    every = DeleteAclsFilter(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
+    every = DeleteAclsFilter(**EVERYTHING)
     response = harness.ask(DeleteAclsRequest(filters=[every, every]), version)
     assert [one.error_code for one in response.filter_results] == [DISABLED, DISABLED]
