@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyclient.admin.admin import KafkaAdminClient
     from pyclient.admin.types.offsets import IsolationLevel, OffsetSpec
     from pyclient.consumer.consumer import KafkaConsumer
+    from pyclient.consumer.health.report import ConsumerHealth
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.interceptors import ProducerInterceptor
     from pyclient.producer.producer import KafkaProducer
@@ -51,6 +52,7 @@ __all__ = [
     "NATIVE",
     "NATIVE_REASON",
     "ConsumerGroupMetadata",
+    "ConsumerHealth",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "DefaultSerializer",
@@ -73,6 +75,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ConsumerHealth": "pyclient.consumer.health.report",
     "ConsumerRebalanceListener": "pyclient.consumer.rebalance_listener",
     "ConsumerRecord": "pyclient.records.record",
     "DefaultSerializer": "pyclient.serialization",

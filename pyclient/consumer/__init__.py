@@ -2,6 +2,7 @@
 
 - `fetch`: Fetch requests, and the way of their records to `poll`
 - `group`: membership in a consumer group
+- `health`: what the consumer is doing, and stalls
 - `offsets`: commits, committed offsets, resets and lookups by time
 
 - `fetcher`: kafka-python's module path of `ConsumerRecord`, which re-exports

@@ -18,6 +18,7 @@ from pyclient.consumer.arguments import (
 )
 from pyclient.consumer.core import ConsumerCore
 from pyclient.consumer.fetch.completed_fetch import UNLIMITED
+from pyclient.consumer.health.report import ConsumerHealth
 from pyclient.consumer.offsets.list_offsets import EARLIEST, LATEST
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.poll_loop import PollLoop
@@ -467,6 +468,14 @@ class KafkaConsumer:
     def metrics(self) -> dict[str, dict[str, float]]:
         """The metrics, by Kafka's groups and names."""
         return self._core.metrics.snapshot(self._subscription)
+
+    def health(self) -> ConsumerHealth:
+        """What each partition and the membership are doing, since when, and what is stalled.
+
+        Stalls are noticed within ten seconds; each is logged once, and again when it ends. Any
+        thread may call this.
+        """
+        return self._core.health.health()
 
     # --- the end -----------------------------------------------------------------------------
 

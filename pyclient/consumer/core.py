@@ -25,6 +25,8 @@ from pyclient.consumer.group.member import GroupOptions
 from pyclient.consumer.group.membership import GroupMembership, RebalanceStep
 from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.group.solo import SoloMembership
+from pyclient.consumer.health.fetch_watch import FetchWatch
+from pyclient.consumer.health.monitor import HealthMonitor
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.iteration import AttentionAlarm, RecordIterator
 from pyclient.consumer.metrics import ConsumerMetrics
@@ -65,6 +67,7 @@ class ConsumerCore:
     Attributes:
         config, engine: the options; the I/O thread and its connections.
         subscription, inbox, metrics, poll_timer: shared by both threads.
+        health: notices stalls; any thread may ask it.
         collector, iterator, rebalancer: used by the caller's thread alone.
         alarm: interrupts an iteration when something is due.
         wait, requests, commits, auto_commit: how the caller's thread waits, asks the I/O thread
@@ -101,6 +104,7 @@ class ConsumerCore:
         self._interest = TopicInterest(
             self.subscription, engine.metadata, self.inbox, config["exclude.internal.topics"]
         )
+        self._fetch_watch = FetchWatch()
         self._fetches = self._fetch_manager()
         self._list_offsets = ListOffsetsManager(
             engine.metadata,
@@ -110,6 +114,7 @@ class ConsumerCore:
             config["request.timeout.ms"],
         )
         self.membership: GroupMembership
+        self._coordinator: CoordinatorFinder | None = None
         self.wait = CallerWait(engine, self.inbox)
         # Requesters are polled before the managers that serve them.
         group_id: str | None = config["group.id"]
@@ -122,6 +127,8 @@ class ConsumerCore:
                 self.subscription, self._list_offsets, self.inbox, group_id is not None
             )
         )
+        self.health = self._health_monitor(group_id)
+        engine.add_manager(self.health)
         engine.add_manager(self._list_offsets)
         engine.add_manager(self._fetches)
         engine.add_manager(self.alarm)
@@ -168,7 +175,33 @@ class ConsumerCore:
             self._backoff(),
             self.inbox,
             self.metrics,
+            self._fetch_watch,
         )
+
+    def _health_monitor(self, group_id: str | None) -> HealthMonitor:
+        monitor = HealthMonitor(
+            self.engine.clock,
+            self.subscription,
+            self.engine.metadata,
+            self.membership,
+            self._why_no_coordinator,
+            self._fetch_watch,
+            self._fetches,
+            self._list_offsets,
+            self.poll_timer,
+            group_id,
+            self.config["fetch.max.wait.ms"],
+            self.config["heartbeat.interval.ms"],
+        )
+        self.metrics.watch_health(monitor)
+        return monitor
+
+    def _why_no_coordinator(self) -> str | None:
+        """Why committed offsets cannot be looked up; None if they can. Any thread."""
+        coordinator = self._coordinator
+        if coordinator is None or coordinator.connection is not None:
+            return None
+        return coordinator.describe()
 
     def _work_alone(self) -> CallerRequests:
         self.membership = SoloMembership(
@@ -184,6 +217,7 @@ class ConsumerCore:
     def _work_in_group(self, group_id: str) -> CallerRequests:
         config, engine = self.config, self.engine
         coordinator = CoordinatorFinder(group_id, engine.network, self._backoff(), self.inbox)
+        self._coordinator = coordinator
         options = GroupOptions(
             group_id,
             config["group.instance.id"],

@@ -13,6 +13,7 @@ from pyclient.metrics import WindowedTotals
 
 if TYPE_CHECKING:
     from pyclient.consumer.group.membership import GroupMembership
+    from pyclient.consumer.health.monitor import HealthMonitor
     from pyclient.consumer.offsets.commit import CommitManager
     from pyclient.consumer.subscription_state import SubscriptionState
 
@@ -32,11 +33,16 @@ class ConsumerMetrics:
         self._network = WindowedTotals(("fetches", "answers", "fetch_ms", "bytes"), now_ms)
         self._membership: GroupMembership | None = None
         self._commits: CommitManager | None = None
+        self._health: HealthMonitor | None = None
 
     def watch_group(self, membership: GroupMembership, commits: CommitManager) -> None:
         """Report the coordinator's figures of these, too. Before the engine starts."""
         self._membership = membership
         self._commits = commits
+
+    def watch_health(self, health: HealthMonitor) -> None:
+        """Report the number of stalls, too. Before the engine starts."""
+        self._health = health
 
     # --- the caller's thread -----------------------------------------------------------------
 
@@ -98,6 +104,7 @@ class ConsumerMetrics:
                 "last-poll-seconds-ago": (now_ms - self._polled_at_ms) / 1000,
                 "time-between-poll-avg": program.average("poll_gap_ms", "polls"),
                 "time-between-poll-max": program.largest("poll_gap_ms"),
+                "stalls": 0 if self._health is None else self._health.stall_total,
             },
             COORDINATOR_GROUP: {
                 "assigned-partitions": len(subscription.assigned()),

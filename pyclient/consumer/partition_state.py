@@ -50,6 +50,20 @@ class PartitionOffsets(NamedTuple):
     log_start_offset: int
 
 
+class PartitionFacts(NamedTuple):
+    """A partition's state as of one moment, for `health`."""
+
+    partition: TopicPartition
+    epoch: int
+    position: int | None
+    fetch_offset: int
+    reset: OffsetReset | None
+    paused: bool
+    held: bool
+    failed: bool
+    offsets: PartitionOffsets | None
+
+
 class PartitionState:
     __slots__ = (
         "epoch",

@@ -19,6 +19,7 @@ from pyclient.consumer.partition_state import (
     FetchTarget,
     OffsetReset,
     PartitionEpoch,
+    PartitionFacts,
     PartitionOffsets,
     PartitionState,
     PositionMove,
@@ -306,6 +307,24 @@ class SubscriptionState:
                 for partition, state in self._partitions.items()
                 if state.offsets is not None and state.position is not None
             }
+
+    def facts(self) -> list[PartitionFacts]:
+        """The state of every partition."""
+        with self._lock:
+            return [
+                PartitionFacts(
+                    partition,
+                    state.epoch,
+                    state.position,
+                    state.fetch_offset,
+                    state.reset,
+                    state.paused,
+                    state.held,
+                    state.failed,
+                    state.offsets,
+                )
+                for partition, state in self._partitions.items()
+            ]
 
     # --- positions, found by the I/O thread --------------------------------------------------
 

@@ -24,6 +24,7 @@ from pyclient.consumer.fetch.completed_fetch import (
     next_fetch_offset,
 )
 from pyclient.consumer.fetch.session import FetchSession, SessionPartition
+from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.partition_state import FetchTarget, PartitionEpoch, PartitionOffsets
@@ -87,6 +88,7 @@ class FetchRequestManager:
         backoff: ExponentialBackoff,
         inbox: Inbox,
         metrics: ConsumerMetrics,
+        watch: FetchWatch,
     ) -> None:
         self._options = options
         self._subscription = subscription
@@ -95,6 +97,7 @@ class FetchRequestManager:
         self._backoff = backoff
         self._inbox = inbox
         self._metrics = metrics
+        self._watch = watch
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
         self._failures: dict[int, int] = {}  # in a row, by node
@@ -107,13 +110,20 @@ class FetchRequestManager:
         """Whether a fetch is in flight there: whatever is sent behind it may have to wait."""
         return node in self._in_flight
 
+    def renew_session(self, partition: TopicPartition) -> None:
+        """Have the next fetch from its broker name all partitions: the broker forgot this one."""
+        for session in self._sessions.values():
+            if partition in session.partitions:
+                session.renew()
+
     def poll(self, now_ms: float) -> PollResult:
         """The fetches to send now."""
         seen = (self._subscription.version, self._cluster.snapshot.version, self._answers)
         wake_at_ms = self._end_rests(now_ms)
         if seen == self._seen:
             return PollResult((), wake_at_ms)
-        if not self._buffer.has_room():
+        self._watch.is_full = not self._buffer.has_room()
+        if self._watch.is_full:
             return PollResult((), wake_at_ms)  # reading from the buffer wakes the loop
         self._seen = seen
         requests = [
@@ -181,6 +191,7 @@ class FetchRequestManager:
         )
         session.fill(request, self._session_partitions(targets.values()))
         self._in_flight[connection] = targets
+        self._watch.on_sent(connection, targets.keys(), now_ms)
         self._metrics.fetch_sent()
         return UnsentRequest(request, connection, partial(self._on_done, session, now_ms))
 
@@ -208,17 +219,22 @@ class FetchRequestManager:
         self._answers += 1
         if isinstance(outcome, KafkaError):
             session.on_failure()
+            self._watch.on_failed(node, str(outcome), now_ms)
             self._on_failure(node, outcome, now_ms)
             return
         assert isinstance(outcome, FetchResponse)
         if not session.on_response(outcome):
+            self._watch.on_failed(node, "its answer leaves out what was asked for", now_ms)
             self._rest_node(node, now_ms)
             return
         self._failures.pop(node, None)
+        self._watch.on_answered(node, now_ms)
         completed = []
         leaders = {}
         memory = ResponseMemory(0)
         for partition, data in session.answers(outcome):
+            name = None if data.error_code == NONE else for_code(data.error_code).__name__
+            self._watch.on_partition(partition, name, now_ms)
             fetch = self._complete(targets[partition], data, memory, now_ms)
             if fetch is not None:
                 completed.append(fetch)

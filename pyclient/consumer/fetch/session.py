@@ -47,6 +47,7 @@ class FetchSession:
         self._epoch = INITIAL_EPOCH if enabled else FINAL_EPOCH
         self._partitions: dict[TopicPartition, SessionPartition] = {}
         self._topic_names: dict[Uuid, str] = {}
+        self._is_renewal_due = False
 
     @property
     def partitions(self) -> Mapping[TopicPartition, SessionPartition]:
@@ -61,12 +62,13 @@ class FetchSession:
         self, request: FetchRequest, wanted: Mapping[TopicPartition, SessionPartition]
     ) -> None:
         """Fill in the partitions that the broker needs to know to serve `wanted`."""
-        if any(
+        if self._is_renewal_due or any(
             partition in self._partitions and self._partitions[partition].topic_id != want.topic_id
             for partition, want in wanted.items()
         ):
             # The topic was recreated: by name, a broker could not tell the two apart.
             self._restart(keep_id=True)
+            self._is_renewal_due = False
         request.session_id, request.session_epoch = self._id, self._epoch
         if self.is_incremental():
             changed = {
@@ -128,6 +130,10 @@ class FetchSession:
             if name is not None:
                 for data in topic.partitions:
                     yield TopicPartition(name, data.partition_index), data
+
+    def renew(self) -> None:
+        """Name all partitions in the next request: the broker may have forgotten some."""
+        self._is_renewal_due = True
 
     def on_failure(self) -> None:
         """No response came: start a new session, because the broker's state is unknown."""

@@ -173,6 +173,7 @@ class ClassicMembership:
             awaits_program=state in PROGRAM_IS_DUE,
             coordinator=self._coordinator.address,
             coordinator_since_ms=self._coordinator.since_ms,
+            needs_coordinator=state is MemberState.STABLE,
             last_heartbeat_at_ms=self._heartbeat.received_at_ms,
         )
 

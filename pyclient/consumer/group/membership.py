@@ -114,6 +114,7 @@ class MembershipStatus:
         waits_for: what it waits for on the way to another state; None if it is settled.
         is_settled: whether it has its partitions.
         awaits_program: whether it waits for the program to poll.
+        needs_coordinator: whether it sends heartbeats now.
         last_heartbeat_at_ms: when the coordinator last answered one.
     """
 
@@ -124,6 +125,7 @@ class MembershipStatus:
     awaits_program: bool = False
     coordinator: str | None = None
     coordinator_since_ms: float = 0.0
+    needs_coordinator: bool = False
     last_heartbeat_at_ms: float | None = None
 
 

@@ -22,6 +22,11 @@ class PollTimer:
         """Whether the program polls at all: a consumer joins its group by its first poll."""
         return self._polled_at_ms is not None
 
+    @property
+    def polled_at_ms(self) -> float | None:
+        """When the program polled last; None if it never has."""
+        return self._polled_at_ms
+
     def polled(self, now_ms: float) -> None:
         """The program is in `poll`."""
         self._polled_at_ms = now_ms

@@ -4,6 +4,7 @@ import pytest
 
 from pyclient.consumer.fetch.buffer import FetchBuffer
 from pyclient.consumer.fetch.request_manager import FetchOptions, FetchRequestManager
+from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import (
@@ -50,6 +51,7 @@ class World:
             new_backoff(),
             self.inbox,
             new_metrics(),
+            FetchWatch(),
         )
         self.now_ms = 0.0
         self.in_flight = {}
