@@ -218,7 +218,7 @@ class HealthMonitor:
     def _prefix(self) -> str:
         return "" if self._group_id is None else f"group {self._group_id}: "
 
-    # --- partitions that are left out of a fetch session ---------------------------------------
+    # --- partitions that are left out of a fetch session -------------------------------------
 
     def _is_silent(self, facts: PartitionFacts, now_ms: float) -> bool:
         mentioned_at_ms = self._watch.mentioned.get(facts.partition)
