@@ -2,7 +2,7 @@
 
 from broker_stub.coordinator.session_expiration import Session
 from broker_stub.request import Parked
-from pyclient.error_codes import RebalanceInProgressError
+from pyclient.error_codes import RebalanceInProgressError, UnknownMemberIdError
 from pyclient.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupResponse
 
@@ -92,6 +92,7 @@ class Member:
             parked.answer(response)
 
     def refuse(self, error_code: int) -> None:
-        """Answer whatever is parked with an error."""
-        self.answer_join(JoinGroupResponse(error_code=error_code, member_id=self.member_id))
+        """Answer whatever is parked with an error. An unknown member has no id any more."""
+        member_id = "" if error_code == UnknownMemberIdError.code else self.member_id
+        self.answer_join(JoinGroupResponse(error_code=error_code, member_id=member_id))
         self.answer_sync(SyncGroupResponse(error_code=error_code))

@@ -235,6 +235,15 @@ def test_an_old_client_that_comes_back_as_static_leader_takes_itself_for_a_follo
     assert back.members == []
 
 
+def test_a_member_that_is_removed_while_it_joins_has_to_start_over_without_an_id() -> None:
+    world = GroupWorld()
+    _leader, follower = world.stable_pair()
+    joining = world.join(follower, metadata=b"changed")
+    assert world.leave(follower) == 0
+    assert answer(joining).error_code == UnknownMemberIdError.code
+    assert answer(joining).member_id == ""
+
+
 def test_a_static_member_may_be_made_to_leave_by_its_instance_id() -> None:
     world = GroupWorld()
     answer(world.join(instance="i"))
