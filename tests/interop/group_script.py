@@ -25,7 +25,11 @@ from pyclient.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from pyclient.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from pyclient.protocol.schema import Message
 from tests.integration.broker_stub.raw_client import RawClient
@@ -199,6 +203,45 @@ class GroupScript:
         code: int = self.ask(name, request, version).topics[0].partitions[0].error_code
         return code
 
+    def commit_several(
+        self, name: str, generation: int, *partitions: tuple[str, int], metadata: str = ""
+    ) -> list[tuple[str, int, int]]:
+        """Commit the same offset of several partitions; the error of each."""
+        request = OffsetCommitRequest(
+            group_id=self.group_id,
+            generation_id_or_member_epoch=generation,
+            member_id=self.ids.get(name, ""),
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        OffsetCommitRequestPartition(
+                            partition_index=index, committed_offset=5, committed_metadata=metadata
+                        )
+                    ],
+                )
+                for topic, index in partitions
+            ],
+        )
+        return sorted(
+            (topic.name, one.partition_index, one.error_code)
+            for topic in self.ask(name, request, 9).topics
+            for one in topic.partitions
+        )
+
+    def fetch_offsets(self, *topics: tuple[str, list[int]]) -> list[tuple[str, int, int, int]]:
+        """Topic, partition, offset and error, in the order of the answer."""
+        wanted = [OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in topics]
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=self.group_id, topics=wanted)]
+        )
+        (group,) = self.ask("admin", request, 9).groups
+        return [
+            (topic.name, one.partition_index, one.committed_offset, one.error_code)
+            for topic in group.topics
+            for one in topic.partitions
+        ]
+
     def committed(self) -> dict[tuple[str, int], tuple[int, str]]:
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group_id=self.group_id, topics=None)]
@@ -262,6 +305,12 @@ class GroupScript:
 
     def delete(self, group_id: str | None = None) -> int:
         wanted = self.group_id if group_id is None else group_id
-        request = DeleteGroupsRequest(groups_names=[wanted])
-        code: int = self.ask("admin", request, 2).results[0].error_code
+        ((_, code),) = self.delete_several(wanted)
         return code
+
+    def delete_several(self, *group_ids: str) -> list[tuple[str, int]]:
+        """The result of each group."""
+        request = DeleteGroupsRequest(groups_names=list(group_ids))
+        return sorted(
+            (one.group_id, one.error_code) for one in self.ask("admin", request, 2).results
+        )

@@ -236,6 +236,56 @@ def silent_member(script: GroupScript) -> Answers:
     return answers
 
 
+def mixed_commits(script: GroupScript) -> Answers:
+    """Topics that do not exist, strangers, and the same topic several times."""
+    mixed = ((TOPIC, 0), (TOPIC, 9), ("missing", 0))
+    pieces = ((TOPIC, [0, 0]), (OTHER, [0]), (TOPIC, [1]))
+    return {
+        "no group, unknown topic": script.commit_several("", 3, ("missing", 0)),
+        "no group, mixed": script.commit_several("", 3, *mixed),
+        "simple, mixed": script.commit_several("", -1, *mixed),
+        "negative generation": script.commit_several("", -7, (TOPIC, 0)),
+        "generation of an empty group": script.commit_several("", 0, *mixed),
+        "stranger, long metadata": script.commit_several("", 0, (TOPIC, 0), metadata="m" * 5000),
+        "same topic twice": script.commit_several("", -1, (TOPIC, 0), (TOPIC, 1)),
+        "fetched in pieces": script.fetch_offsets(*pieces),
+        "delete twice": script.delete_several(script.group_id, "never-was", script.group_id),
+    }
+
+
+def nameless_syncs(script: GroupScript) -> Answers:
+    answers: Answers = {"join": script.join("a")}
+    answers["no type"] = script.sync("a", 1, protocol_type=None)
+    answers["no name"] = script.sync("a", 1, protocol_name=None)
+    answers["a stranger's"] = script.sync("x", 1, protocol_name=None)
+    answers["without a group"] = script.sync("x", 1, protocol_name=None, group_id="")
+    answers["version 4"] = script.sync("a", 1, version=4, assignments={"a": b"all"})
+    return answers
+
+
+def changing_leaders(script: GroupScript) -> Answers:
+    """A parked sync and a parked join see the leader leave."""
+    pair(script)
+    script.start_join("b", metadata=subscription(OTHER))
+    while script.heartbeat("a", 2) != 27:
+        script.pause(0.01)
+    script.join("a")
+    script.joined("b")
+    script.start_sync("b", 3)
+    script.pause(0.05)
+    answers: Answers = {"leave": script.leave("a"), "parked sync": script.synced("b")}
+    answers["b alone"] = script.join("b", metadata=subscription(OTHER))
+    answers["changed while completing"] = script.join("b")
+    answers["sync stale"] = script.sync("b", 4)
+    answers["sync"] = script.sync("b", 5, assignments={"b": b"all"})
+    script.start_join("c", group_instance_id="i")
+    while script.heartbeat("b", 5) != 27:
+        script.pause(0.01)
+    answers["leave while it joins"] = script.leave(instances=("i",))
+    answers["parked join"] = script.joined("c")
+    return answers
+
+
 SCRIPTS: tuple[Callable[[GroupScript], Answers], ...] = (
     strangers,
     simple_group,
@@ -246,6 +296,9 @@ SCRIPTS: tuple[Callable[[GroupScript], Answers], ...] = (
     other_kinds,
     unsynced,
     silent_member,
+    mixed_commits,
+    nameless_syncs,
+    changing_leaders,
 )
 
 
