@@ -118,6 +118,7 @@ soak-%: setup
 
 docs: setup
 	$(RUN) -m pyclient.config.reference > docs/configuration.md
+	$(RUN) -m pyclient.config.option_types > build/options.py && mv build/options.py pyclient/config/options.py
 	$(RUN) -m tests.import_graph
 
 clean:

@@ -33,8 +33,8 @@ from pyclient.types import (
 from pyclient.version import __version__
 
 if TYPE_CHECKING:
+    from pyclient.admin import IsolationLevel, OffsetSpec
     from pyclient.admin.admin import KafkaAdminClient
-    from pyclient.admin.types.offsets import IsolationLevel, OffsetSpec
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.health.report import ConsumerHealth
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
@@ -80,12 +80,12 @@ _HOMES = {
     "ConsumerRecord": "pyclient.records.record",
     "DefaultSerializer": "pyclient.serialization",
     "Deserializer": "pyclient.serialization",
-    "IsolationLevel": "pyclient.admin.types.offsets",
+    "IsolationLevel": "pyclient.admin",
     "JsonSerializer": "pyclient.serialization",
     "KafkaAdminClient": "pyclient.admin.admin",
     "KafkaConsumer": "pyclient.consumer.consumer",
     "KafkaProducer": "pyclient.producer.producer",
-    "OffsetSpec": "pyclient.admin.types.offsets",
+    "OffsetSpec": "pyclient.admin",
     "ProducerInterceptor": "pyclient.interceptors",
     "Serializer": "pyclient.serialization",
 }

@@ -8,12 +8,27 @@ import inspect
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 Bytes: TypeAlias = bytes | bytearray | memoryview
 SerializeFunction: TypeAlias = Callable[[str, Headers, Any], Bytes | None]
 DeserializeFunction: TypeAlias = Callable[[str, Headers, bytes | None], Any]
+
+
+class SupportsSerialize(Protocol):
+    """What `key_serializer` and `value_serializer` take, besides functions."""
+
+    # With these arguments, a type checker takes a method of either version of kafka-python.
+    def serialize(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert a key or value to bytes."""
+
+
+class SupportsDeserialize(Protocol):
+    """What `key_deserializer` and `value_deserializer` take, besides functions."""
+
+    def deserialize(self, *args: Any, **kwargs: Any) -> Any:
+        """Convert a key or value from bytes."""
 
 
 class Serializer(ABC):

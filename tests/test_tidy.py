@@ -77,7 +77,12 @@ ROOMS_OF_MODULES: dict[str, tuple[str, ...]] = {
     "socket": ("pyclient/net/", "broker_stub/net/"),
     "select": ("pyclient/net/", "broker_stub/net/"),
     "selectors": ("pyclient/net/", "broker_stub/net/"),
-    "ssl": ("pyclient/net/", "broker_stub/net/", "broker_stub/running_broker.py"),
+    "ssl": (
+        "pyclient/net/",
+        "pyclient/config/options.py",  # a type
+        "broker_stub/net/",
+        "broker_stub/running_broker.py",
+    ),
 }
 CLOCK_CALLS = re.compile(r"\b(?:datetime|date)\.(?:now|utcnow|today)\(|\bos\.urandom\(")
 

@@ -1,7 +1,7 @@
 """`KafkaAdminClient`: manage a cluster, with kafka-python's arguments and results."""
 
 import itertools
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Never, NoReturn, Self, Unpack
 
 from pyclient.admin.acls import AclCalls
 from pyclient.admin.cluster import ClusterCalls
@@ -18,8 +18,13 @@ from pyclient.admin.topics import TopicCalls
 from pyclient.admin.transactions import TransactionCalls
 from pyclient.admin.users import UserCalls
 from pyclient.config import admin as admin_config
+from pyclient.config.common import default_config
 from pyclient.net.engine import Engine
 from pyclient.net.pickling import not_picklable
+from pyclient.net.refusals import refuse_positional
+
+if TYPE_CHECKING:
+    from pyclient.config.options import AdminOptions
 
 _CLOSE_TIMEOUT_MS: Final = 5_000
 _client_ids = itertools.count(1)
@@ -51,14 +56,23 @@ class KafkaAdminClient(
     timeout. A change with an unknown outcome is never reported as done: an attempt without a
     response is retried, and an error of the retry, such as `TopicExistsError`, mentions that.
 
-    The options are kafka-python's and Java's: see docs/configuration.md.
+    The options are kafka-python's and Java's. `pyclient.config.options.AdminOptions` lists them
+    with their types, docs/configuration.md also with their defaults.
+
+    Attributes:
+        DEFAULT_CONFIG: the options and their defaults.
+        config: the options in use, by either spelling of their names.
     """
 
-    # Any: a type checker would hold the values of `**{"client.id": "office"}` against it.
-    def __init__(self, *, environment: Any = None, **options: Any) -> None:
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_config(admin_config.DEFINITION)
+
+    def __init__(
+        self, *refused: Never, environment: Any = None, **options: "Unpack[AdminOptions]"
+    ) -> None:
         """Connect to the cluster.
 
         Args:
+            refused: there are no positional arguments.
             environment: an `Environment` with another clock and network, for tests and simulation.
             options: as in `request_timeout_ms=20_000`.
 
@@ -66,10 +80,13 @@ class KafkaAdminClient(
             KafkaConfigurationError: an option is unknown, wrong, or contradicts another.
             NoBrokersAvailable: no broker answered within `bootstrap_timeout_ms`.
         """
-        self.config = admin_config.parse(options)
+        refuse_positional(self, refused)
+        config = admin_config.parse(options)
+        client_id = config["client.id"] or f"pyclient-admin-{next(_client_ids)}"
+        self.config = config.derive({"client.id": client_id})
         self._engine = Engine(
             self.config,
-            client_id=self.config["client.id"] or f"pyclient-admin-{next(_client_ids)}",
+            client_id=client_id,
             allow_auto_create_topics=False,
             environment=environment,
         )

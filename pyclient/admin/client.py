@@ -1,6 +1,6 @@
 """kafka-python's module of `KafkaAdminClient`."""
 
-from pyclient.admin.admin import KafkaAdminClient
+from pyclient.admin import KafkaAdminClient
 
 __all__ = [
     "KafkaAdminClient",

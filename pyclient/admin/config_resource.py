@@ -1,6 +1,6 @@
 """kafka-python 2's module of `ConfigResource`."""
 
-from pyclient.admin.types.configs import ConfigResource, ConfigResourceType
+from pyclient.admin import ConfigResource, ConfigResourceType
 
 __all__ = [
     "ConfigResource",

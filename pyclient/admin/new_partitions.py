@@ -1,6 +1,6 @@
 """kafka-python 2's module of `NewPartitions`."""
 
-from pyclient.admin.partitions import NewPartitions
+from pyclient.admin import NewPartitions
 
 __all__ = [
     "NewPartitions",

@@ -4,5 +4,5 @@
 - `common`: the options of all clients; `tls` and `metrics` are parts of them
 - `producer`, `consumer`, `admin`: the options of each client, and the rules between them
 - `plugins`: creates objects that an option names
-- `reference`: generates docs/configuration.md
+- `reference`: generates docs/configuration.md; `option_types`: generates `options`, their types
 """

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pyclient.config.definition import (
+    ConfigDefinition,
     ConfigKey,
     ConfigType,
     RefusedKey,
@@ -14,12 +15,25 @@ from pyclient.config.definition import (
 from pyclient.config.tls import TLS_KEYS, TLS_REFUSED
 
 DEFAULT_PORT = 9092
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""Kafka's, which may stand before an address as in a broker's listeners."""
+
 INT32_MAX = 2**31 - 1
 
 
-def _to_address(text: str) -> tuple[str, int]:
+def default_config(definition: ConfigDefinition) -> dict[str, Any]:
+    """The options and their defaults by kafka-python's names, as its `DEFAULT_CONFIG`."""
+    defaults = {name.replace(".", "_"): key.default for name, key in definition.keys.items()}
+    return {**defaults, "bootstrap_servers": f"localhost:{DEFAULT_PORT}"}
+
+
+def _to_address(text: object) -> tuple[str, int]:
     """Split `host`, `host:port`, `[::1]:port` or `PLAINTEXT://host:port`."""
-    address = text.strip().rpartition("://")[2]
+    if not isinstance(text, str):
+        raise ValueError(text)
+    scheme, _, address = text.strip().rpartition("://")
+    if scheme and scheme.upper() not in _PROTOCOLS:
+        raise ValueError(f"{text.strip()!r} is not the address of a broker, which is host:port")
     if address.startswith("["):
         host, closed, rest = address[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
@@ -38,10 +52,7 @@ def _to_address(text: str) -> tuple[str, int]:
 
 
 def _to_addresses(value: Any) -> tuple[tuple[str, int], ...]:
-    texts = value.split(",") if isinstance(value, str) else list(value)
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError(value)
-    return tuple(_to_address(text) for text in texts)
+    return tuple(map(_to_address, value.split(",") if isinstance(value, str) else value))
 
 
 def _to_api_version(value: Any) -> tuple[int, ...] | None:

@@ -218,6 +218,12 @@ DEFINITION = ConfigDefinition(
     (
         *COMMON_REFUSED,
         *METRICS_REFUSED,
+        RefusedKey(
+            "enable.auto.offset.store",
+            "positions move when poll() returns records; set enable.auto.commit=false and commit"
+            " the offsets of what is processed: commit(offsets)",
+            (True,),
+        ),
         RefusedKey("client.rack", "reading from followers is not supported yet", ("", None)),
         RefusedKey("group.protocol", _KIP_848, ("classic",)),
         RefusedKey("group.remote.assignor", _KIP_848),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Unpack, overload
 
 from pyclient.config import consumer as consumer_config
+from pyclient.config.common import default_config
 from pyclient.consumer.arguments import (
     check_committable,
     check_partitions,
@@ -26,6 +27,7 @@ from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
 from pyclient.consumer.use_guard import UseGuard
 from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from pyclient.net.pickling import not_picklable
+from pyclient.net.refusals import refuse_missing, refuse_positional
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pyclient.timers import Deadline
 from pyclient.types import (
@@ -38,8 +40,20 @@ from pyclient.types import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pyclient.config.options import ConsumerOptions
     from pyclient.consumer.pending import Pending
     from pyclient.records.record import ConsumerRecord
+
+_NOT_THERE = {
+    "bootstrap": "the constructor connects",
+    # confluent-kafka's
+    "consume": "use poll(timeout_ms, max_records), which returns lists by partition",
+    "get_watermark_offsets": "use beginning_offsets() and end_offsets()",
+    "incremental_assign": "use assign(), which keeps the positions of partitions that stay",
+    "list_topics": "use topics() and partitions_for_topic(topic)",
+    "store_offsets": "commit what is processed: commit(offsets)",
+}
+"""Methods of other clients that consumers do not have, and what to use instead."""
 
 _client_ids = itertools.count(1)
 
@@ -58,12 +72,20 @@ class KafkaConsumer:
     consumer joins its group by its first poll. Without `group_id` it reads all partitions of its
     topics and commits nothing.
 
-    The options are kafka-python's and Java's: see docs/configuration.md. Every call may raise
+    The options are kafka-python's and Java's. `pyclient.config.options.ConsumerOptions` lists them
+    with their types, docs/configuration.md also with their defaults. Every call may raise
     IllegalStateError: the consumer is closed, in a forked child, or in use by another thread.
+
+    Attributes:
+        DEFAULT_CONFIG: the options and their defaults.
+        config: the options in use, by either spelling of their names.
     """
 
-    # Any: else a type checker would reject the values of `**{"group.id": "kitchen"}`.
-    def __init__(self, *topics: str, environment: Any = None, **configs: Any) -> None:
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_config(consumer_config.DEFINITION)
+
+    def __init__(
+        self, *topics: str, environment: Any = None, **configs: Unpack[ConsumerOptions]
+    ) -> None:
         """Connect to the cluster, and subscribe to the topics, if any.
 
         Args:
@@ -75,9 +97,11 @@ class KafkaConsumer:
             KafkaConfigurationError: an option is unknown, wrong, or contradicts another.
             NoBrokersAvailable: no broker answered within `bootstrap_timeout_ms`.
         """
-        self.config = config = consumer_config.parse(configs)
+        refuse_positional(self, [one for one in topics if isinstance(one, dict)])
+        config = consumer_config.parse(configs)
         names = checked_topics(topics)
         client_id = config["client.id"] or f"pyclient-consumer-{next(_client_ids)}"
+        self.config = config = config.derive({"client.id": client_id})
         self._core = ConsumerCore(config, client_id, environment)
         self._engine = self._core.engine
         self._subscription = self._core.subscription
@@ -356,6 +380,24 @@ class KafkaConsumer:
         with self._in_use:
             return self._core.commits.commit_async(self._offsets(offsets), callback)
 
+    @overload
+    def committed(
+        self,
+        partition: TopicPartition,
+        metadata: Literal[False] = False,
+        timeout_ms: float | None = None,
+    ) -> int | None: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> OffsetAndMetadata | None: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: bool, timeout_ms: float | None = None
+    ) -> int | OffsetAndMetadata | None: ...
+
     def committed(
         self,
         partition: TopicPartition,
@@ -497,6 +539,11 @@ class KafkaConsumer:
                     close = getattr(self.config[key], "close", None)
                     if callable(close):
                         close()
+
+    if not TYPE_CHECKING:  # a type checker would take every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse_missing(self, name, _NOT_THERE)
 
     def __reduce__(self) -> NoReturn:
         raise not_picklable(self)

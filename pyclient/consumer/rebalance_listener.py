@@ -1,7 +1,6 @@
 """What a program implements to follow its consumer's partitions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 
 from pyclient.types import TopicPartition
 
@@ -15,14 +14,14 @@ class ConsumerRebalanceListener(ABC):
     """
 
     @abstractmethod
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Partitions are about to go to other members: the last moment to commit their offsets."""
 
     @abstractmethod
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         """Partitions have come; nothing is fetched of them yet, so this may still `seek`."""
 
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: set[TopicPartition]) -> None:
         """Partitions are gone without a chance to commit: the group has removed this member.
 
         Others may read them already. Unless overridden, this is a revocation.

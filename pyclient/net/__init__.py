@@ -18,6 +18,7 @@
 - `pickling`: the error for clients that are pickled
 - `poller`: waits for sockets
 - `reconnect_backoff`: when a node may be connected to again
+- `refusals`: errors for what other clients have and ours do not
 - `request_manager`: the interface between the loop and a manager
 - `resolver`: resolves host names
 - `throttling`: which side waits when a quota is exceeded (KIP-219)

@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, NoReturn, Self, Unpack, overload
 
 from pyclient import _twin
 from pyclient.config import plugins
 from pyclient.config import producer as producer_config
+from pyclient.config.common import default_config
 from pyclient.metrics import KafkaMetric, MetricName, Reporters
 from pyclient.net.pickling import not_picklable
+from pyclient.net.refusals import refuse_missing, refuse_positional
 from pyclient.producer.bulk_intake import BulkIntake
 from pyclient.producer.core import ProducerCore
 from pyclient.producer.delivery import FutureRecordMetadata
@@ -27,9 +29,26 @@ if TYPE_CHECKING:
     import pyarrow
 
     from pyclient.config.definition import Config
+    from pyclient.config.options import ProducerOptions
     from pyclient.net.environment import Environment
 
 log = logging.getLogger(__name__)
+
+_TRANSACTIONS = "transactions are not supported yet"
+_NOT_THERE = {
+    "abort_transaction": _TRANSACTIONS,
+    "begin_transaction": _TRANSACTIONS,
+    "commit_transaction": _TRANSACTIONS,
+    "init_transactions": _TRANSACTIONS,
+    "send_offsets_to_transaction": _TRANSACTIONS,
+    "max_usable_produce_magic": "the record format is always version 2",
+    # confluent-kafka's
+    "list_topics": "partitions_for(topic) tells a topic's partitions, the admin client the topics",
+    "poll": "callbacks run on the producer's own thread",
+    "produce": "use send(topic, value, key), which returns a future",
+    "purge": "close(timeout=0) drops what is not sent",
+}
+"""Methods of other clients that producers do not have, and why."""
 
 _client_ids = itertools.count(1)
 
@@ -45,14 +64,23 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
             future = producer.send("orders", b"espresso", key=b"table-7")
             print(future.get(timeout=10).offset)
 
-    The options are kafka-python's and Java's: see docs/configuration.md.
+    The options are kafka-python's and Java's. `pyclient.config.options.ProducerOptions` lists them
+    with their types, docs/configuration.md also with their defaults.
+
+    Attributes:
+        DEFAULT_CONFIG: the options and their defaults.
+        config: the options in use, by either spelling of their names.
     """
 
-    # Any: else a type checker would reject the values of `**{"linger.ms": 20}`.
-    def __init__(self, *, environment: Any = None, **configs: Any) -> None:
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_config(producer_config.DEFINITION)
+
+    def __init__(
+        self, *refused: Never, environment: Any = None, **configs: Unpack[ProducerOptions]
+    ) -> None:
         """Connect to the cluster.
 
         Args:
+            refused: there are no positional arguments.
             environment: an `Environment`: clock, network and threads, for tests and simulation.
             configs: options, as in `linger_ms=20` or `**{"linger.ms": 20}`.
 
@@ -60,8 +88,10 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
             KafkaConfigurationError: an option is unknown, wrong, or contradicts another.
             NoBrokersAvailable: no broker answered within `bootstrap_timeout_ms`.
         """
+        refuse_positional(self, refused)
         config = producer_config.parse(configs)
-        self.config = config
+        client_id = config["client.id"] or f"pyclient-producer-{next(_client_ids)}"
+        self.config = config = config.derive({"client.id": client_id})
         serializers = (config["key.serializer"], config["value.serializer"])
         closers = (getattr(one, "close", None) for one in serializers)
         # Closed with the producer, in reverse order.
@@ -73,16 +103,15 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
             raise
 
     def _set_up(self, config: Config, environment: Environment | None) -> None:
-        client_id = config["client.id"] or f"pyclient-producer-{next(_client_ids)}"
-        configs = {**config, "client.id": client_id}
-        made = plugins.create("interceptor.classes", config["interceptor.classes"], configs)
+        client_id = config["client.id"]
+        made = plugins.create("interceptor.classes", config["interceptor.classes"], config)
         self._interceptors = ProducerInterceptors(made) if made else None
         if self._interceptors is not None:
             self._closers.append(self._interceptors.close)
         self._core = core = ProducerCore(config, client_id, environment)
         try:
             reporters = config["metric.reporters"] if config["metrics.enabled"] else None
-            reporters = plugins.create("metric.reporters", reporters, configs)
+            reporters = plugins.create("metric.reporters", reporters, config)
             figures = core.metrics.metrics(client_id).values()
             self._closers.append(Reporters(reporters, figures).close)
             self._intake = intake = RecordIntake(config, core)
@@ -222,6 +251,11 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
     def bootstrap_connected(self) -> bool:
         """Whether a broker has answered so far."""
         return self._core.engine.metadata.snapshot.version > 0
+
+    if not TYPE_CHECKING:  # a type checker would take every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            refuse_missing(self, name, _NOT_THERE)
 
     def __reduce__(self) -> NoReturn:
         raise not_picklable(self)

@@ -45,7 +45,7 @@ def test_no_broker_at_the_address_names_the_address_and_what_to_check(
 
 def test_a_misspelt_option_gets_the_nearest_name() -> None:
     with pytest.raises(KafkaConfigurationError, match="did you mean 'linger_ms'"):
-        KafkaProducer(bootstrap_servers="127.0.0.1:1", lingerms=5)
+        KafkaProducer(bootstrap_servers="127.0.0.1:1", lingerms=5)  # type: ignore[call-arg]
     with pytest.raises(KafkaConfigurationError, match=r"did you mean 'auto\.offset\.reset'"):
         KafkaConsumer(bootstrap_servers="127.0.0.1:1", **{"auto.offset.rest": "earliest"})
 

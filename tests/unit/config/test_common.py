@@ -109,6 +109,7 @@ def test_bootstrap_servers_are_read_as_hosts_and_ports(
         None,
         b"a:1",
         [("a", 1)],
+        "http://a:1",
     ],
 )
 def test_bootstrap_servers_that_are_no_addresses_are_refused(given: object) -> None:
