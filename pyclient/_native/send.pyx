@@ -130,7 +130,7 @@ cdef class FastSend:
         """`FastSend[...]`: the class of its futures is for type checkers only."""
         return cls
 
-    def set_up_send(self, dict topics, clock, slow_send, type future_class not None):
+    def _set_up_send(self, dict topics, clock, slow_send, type future_class not None):
         """Send records; all of them by `slow_send` if `topics` is None."""
         if not issubclass(future_class, RecordFuture):
             raise TypeError(f"{future_class.__name__} is not a native RecordFuture")

@@ -95,7 +95,7 @@ class FastSend(Generic[Future]):
 
     _slow_send: Callable[..., Future]
 
-    def set_up_send(
+    def _set_up_send(
         self,
         topics: dict[str, TopicSlots] | None,  # noqa: ARG002
         clock: Clock,  # noqa: ARG002

@@ -133,7 +133,7 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
         slots = self._core.accumulator.slots if is_plain else None
         one_by_one = _twin.FastSend[FutureRecordMetadata]()
         for sends in (self, one_by_one):
-            sends.set_up_send(slots, self._core.engine.clock, slow_send, FutureRecordMetadata)
+            sends._set_up_send(slots, self._core.engine.clock, slow_send, FutureRecordMetadata)
         return BulkIntake(intake, one_by_one.send, is_plain)
 
     def send_many(

@@ -32,7 +32,7 @@ class Short:
         self.topic.sticky = self.topic.slots[1]
         self.topics = {"t": self.topic}
         fast = send_module.FastSend()
-        fast.set_up_send(self.topics, self.clock, self.take_the_long_way, send_module.RecordFuture)
+        fast._set_up_send(self.topics, self.clock, self.take_the_long_way, send_module.RecordFuture)
         self.send = fast.send
 
     def take_the_long_way(self, *arguments):
@@ -101,7 +101,7 @@ def test_futures_are_not_the_garbage_collectors_business():
 
 def test_a_future_of_another_kind_is_refused():
     with pytest.raises(TypeError, match="not a native RecordFuture"):
-        send_module.FastSend().set_up_send({}, ManualClock(), print, object)
+        send_module.FastSend()._set_up_send({}, ManualClock(), print, object)
 
 
 def test_restless_threads_lose_and_tear_nothing():
