@@ -25,6 +25,8 @@ from kafka.admin import NewPartitions, NewTopic
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from kafka.admin import MemberToRemove, OffsetTimestamp, UserScramCredentialUpsertion
 from kafka.admin.acl_resource import ACL, ACLFilter, ResourcePatternFilter
+from kafka.admin import ACL, ACLFilter, ACLOperation, ACLPermissionType, ResourcePattern
+from kafka.admin.acl_resource import ACL, ACLFilter, ACLOperation, ResourcePattern, ResourceType
 from kafka.admin.client import KafkaAdminClient
 from kafka.admin.config_resource import ConfigResource, ConfigResourceType
 from kafka.admin.new_partitions import NewPartitions
