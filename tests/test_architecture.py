@@ -40,7 +40,7 @@ def test_every_path_it_names_exists() -> None:
 
 
 def test_the_table_of_behaviours_is_there() -> None:
-    assert len(PLACES) == 12
+    assert len(PLACES) == 14
 
 
 @pytest.mark.parametrize(("behaviour", "path", "symbol"), PLACES)

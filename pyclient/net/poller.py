@@ -187,7 +187,7 @@ class SelectorPoller:
         self._selector.modify(transport.socket, events, transport)
 
     def close(self) -> None:
-        """Close all sockets."""
+        """Close the selector and the wake-up sockets."""
         self._selector.close()
         self._wake_receiver.close()
         self._wake_sender.close()

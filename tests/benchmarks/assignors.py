@@ -92,7 +92,6 @@ class Group:
 
 
 def topic_name(number: int) -> str:
-    """A topic."""
     return f"topic-{number:04}"
 
 

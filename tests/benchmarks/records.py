@@ -56,7 +56,6 @@ def append_aiokafka() -> object:
 
 
 def append_kafka_python() -> Any:
-    """Fill kafka-python's builder."""
     builder = kafka_python_records.DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, BATCH)
     exhaust(map(builder.append, OFFSETS, TIMESTAMPS, repeat(KEY), repeat(VALUE), NO_HEADERS))
     return builder

@@ -6,8 +6,6 @@ from tests.interop.foreign_records import TIMEOUT_SECONDS, Record, by_partition
 
 
 class Aiokafka:
-    """aiokafka."""
-
     name = "aiokafka"
 
     def __init__(self, **security):

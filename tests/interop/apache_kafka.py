@@ -149,7 +149,6 @@ class ApacheKafka:
 
     @property
     def pid(self) -> int:
-        """Its process."""
         assert self._process is not None
         return self._process.pid
 

@@ -121,8 +121,6 @@ class ConfluentMember(Member):
 
 
 class AiokafkaMember(Member):
-    """aiokafka."""
-
     def run(self) -> None:
         asyncio.run(self._run())
 

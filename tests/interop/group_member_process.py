@@ -21,7 +21,6 @@ _leaving = False
 
 
 def leave(*_: object) -> None:
-    """SIGTERM."""
     global _leaving
     _leaving = True
 
@@ -113,7 +112,6 @@ def run_confluent(options: dict[str, Any]) -> None:
 
 
 def run_kafka_python(options: dict[str, Any]) -> None:
-    """kafka-python."""
     from kafka import KafkaConsumer
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -170,7 +168,6 @@ def _poll_kafka_python(consumer: Any, reporter: Reporter) -> None:
 
 
 def run_aiokafka(options: dict[str, Any]) -> None:
-    """aiokafka."""
     asyncio.run(_run_aiokafka(options))
 
 

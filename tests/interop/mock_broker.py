@@ -68,7 +68,6 @@ class MockBroker:
         return bytes(found.records)
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
     def _ask(self, request: Message, version: int, response: type[Response]) -> Response:

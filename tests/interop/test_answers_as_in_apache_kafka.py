@@ -124,7 +124,6 @@ class Peer:
 
 @pytest.fixture(scope="module")
 def peers(apache, tmp_path_factory) -> Iterator[tuple[Peer, Peer]]:
-    """Ours and theirs."""
     folder = tmp_path_factory.mktemp("ours")
     with Broker(folder) as broker:
         yield Peer(broker.port, folder), Peer(apache.port, apache.folder / "data")

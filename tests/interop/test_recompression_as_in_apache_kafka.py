@@ -109,7 +109,6 @@ class Peer:
 
 @pytest.fixture(scope="module")
 def peers(apache) -> Iterator[tuple[Peer, Peer]]:
-    """Ours and theirs."""
     with Broker() as broker:
         yield Peer(broker.port), Peer(apache.port)
 

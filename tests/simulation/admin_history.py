@@ -82,7 +82,6 @@ def connect(world: Simulation) -> KafkaAdminClient:
 
 
 def perform(admin: KafkaAdminClient, call: Call) -> None:
-    """Make the call."""
     if call.kind == "create":
         topic = NewTopic(
             call.name, call.partitions, replication_factor=1, topic_configs={MARK: call.mark}

@@ -47,7 +47,6 @@ def create_topic(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> No
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
-    """Remove a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
     admin.delete_topics([topic])[topic].result(TIMEOUT_SECONDS)
 

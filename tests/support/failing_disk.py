@@ -40,7 +40,6 @@ class FailingDisk:
         self._bytes_before = bytes_before
 
     def mend(self) -> None:
-        """Work again."""
         self._error = None
 
     def _guarded(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -304,7 +304,6 @@ class GroupLoad:
                         member.heartbeat()
 
     def close(self) -> None:
-        """Hang up."""
         for member in self.members:
             self._selector.unregister(member.socket)
             member.socket.close()

@@ -36,7 +36,6 @@ def records(*messages: Message) -> memoryview:
 
 
 def control(kind: ControlRecordType, value: bytes = b"\0\0\0") -> bytearray:
-    """A control batch."""
     key = b"\0\0" + kind.to_bytes(2, "big")
     return batch(value, key=key, control=True)
 

@@ -76,7 +76,6 @@ class Watch:
 
 
 def ours(job: Job, warm_up: Payload, load: Payload) -> dict[str, float]:
-    """pyclient."""
     from pyclient import KafkaProducer
 
     with KafkaProducer(bootstrap_servers=job.bootstrap, **job.options) as producer:
@@ -147,7 +146,6 @@ def _send_all(producer: Any, job: Job, load: Payload) -> Any:
 
 
 def confluent(job: Job, warm_up: Payload, load: Payload) -> dict[str, float]:
-    """confluent-kafka: librdkafka."""
     from confluent_kafka import Producer
 
     config = {"bootstrap.servers": job.bootstrap, "acks": "all", "enable.idempotence": True}

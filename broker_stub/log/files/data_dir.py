@@ -84,7 +84,6 @@ class DataDir:
         return _read_properties(self.file(META_PROPERTIES)) is None
 
     def release(self) -> None:
-        """Unlock the directory."""
         if self._lock is not None:
             # A forked child may have the file open as well: closing ours would not unlock it.
             fcntl.flock(self._lock.fd, fcntl.LOCK_UN)

@@ -27,8 +27,6 @@ class EntryData(Struct):
 
 
 class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+"):
-    """Change quotas."""
-
     entries: list[EntryData] = field(array(EntryData))
     validate_only: bool = field(BOOL)
 

@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field, struct
 
 
 class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible="0+"):
-    """Describe consumer groups."""
-
     group_ids: list[str] = field(array(STRING))
     include_authorized_operations: bool = field(BOOL)
 

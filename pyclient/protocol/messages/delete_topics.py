@@ -16,8 +16,6 @@ class DeleteTopicState(Struct):
 
 
 class DeleteTopicsRequest(Message, api_key=20, versions="1-6", flexible="4+"):
-    """Delete topics."""
-
     topics: list[DeleteTopicState] = field(array(DeleteTopicState), versions="6+")
     topic_names: list[str] = field(array(STRING), versions="0-5", ignorable=True)
     timeout_ms: int = field(INT32)

@@ -13,8 +13,6 @@ class ComponentData(Struct):
 
 
 class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible="1+"):
-    """List quotas."""
-
     components: list[ComponentData] = field(array(ComponentData))
     strict: bool = field(BOOL)
 

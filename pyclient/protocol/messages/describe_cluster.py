@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):
-    """Describe the cluster."""
-
     include_cluster_authorized_operations: bool = field(BOOL)
     endpoint_type: int = field(INT8, versions="1+", default=1)  # 1 brokers, 2 controllers
     include_fenced_brokers: bool = field(BOOL, versions="2+")

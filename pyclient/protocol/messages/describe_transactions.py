@@ -5,8 +5,6 @@ from pyclient.protocol.schema import Message, Struct, array, field
 
 
 class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
-    """Describe transactions."""
-
     transactional_ids: list[str] = field(array(STRING))
 
 

@@ -33,7 +33,7 @@ class OffsetCommitKey(Message, record_type=1, versions="0", flexible="none"):
 
 
 class OffsetCommitValue(Message, record_type=1, versions="0-4", flexible="4+"):
-    """A committed offset."""
+    """The committed offset of one partition."""
 
     offset: int = field(INT64)
     leader_epoch: int = field(INT32, versions="3+", default=-1, ignorable=True)

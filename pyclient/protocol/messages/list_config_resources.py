@@ -20,8 +20,6 @@ class ConfigResource(Struct):
 
 
 class ListConfigResourcesResponse(Message, api_key=74, versions="0-1", flexible="0+"):
-    """The resources found."""
-
     throttle_time_ms: int = field(INT32)
     error_code: int = field(INT16)
     config_resources: list[ConfigResource] = field(array(ConfigResource))

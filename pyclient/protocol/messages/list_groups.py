@@ -27,8 +27,6 @@ class ListedGroup(Struct):
 
 
 class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
-    """The groups found."""
-
     throttle_time_ms: int = field(INT32, versions="1+", ignorable=True)
     error_code: int = field(INT16)
     groups: list[ListedGroup] = field(array(ListedGroup))

@@ -15,8 +15,6 @@ class FeatureUpdateKey(Struct):
 
 
 class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
-    """Change feature levels."""
-
     timeout_ms: int = field(INT32, default=60000)
     feature_updates: list[FeatureUpdateKey] = field(array(FeatureUpdateKey))
     validate_only: bool = field(BOOL, versions="1+")
