@@ -35,7 +35,7 @@ class UserCalls(AdminCalls):
     ) -> dict[str, str | None]:
         """Create, change and delete credentials; None or the error's text by user.
 
-        The changes to one user are all made, or none of them. If a connection breaks, the request
+        Apache Kafka takes one change of each user in a call. If a connection breaks, the request
         is repeated; the deletion of a credential that the first attempt has deleted is then an
         error that says so.
 
@@ -90,7 +90,8 @@ class UserCalls(AdminCalls):
                     ScramCredentialInfo(
                         mechanism=ScramMechanism(info.mechanism), iterations=info.iterations
                     )
-                    for info in one.credential_infos
+                    # Brokers list them in any order.
+                    for info in sorted(one.credential_infos, key=lambda info: info.mechanism)
                 ],
             )
             for one in response.results

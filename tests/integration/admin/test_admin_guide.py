@@ -1,21 +1,15 @@
-"""The examples of docs/admin.md run as they stand, and its table has every call."""
+"""The examples of docs/admin.md run as they stand, and its table has every call.
+
+The example that needs Apache Kafka runs in tests/interop.
+"""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from broker_stub import Broker
 from pyclient import KafkaAdminClient, KafkaProducer
-
-GUIDE = (Path(__file__).parents[3] / "docs" / "admin.md").read_text(encoding="utf-8")
-
-
-def run_example(title: str, servers: str) -> None:
-    """Run the example under a heading. Those that need Apache Kafka run in tests/interop."""
-    section = GUIDE.split(f"# {title}\n")[1].split("\n#")[0]
-    (source,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    exec(source.replace("localhost:9092", servers), {})
+from tests.support.admin_guide import GUIDE, run_example
 
 
 def test_the_guides_example_runs(kafka_broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
