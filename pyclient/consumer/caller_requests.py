@@ -7,7 +7,6 @@ to wait for.
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from pyclient.consumer.fetch.request_manager import FetchRequestManager
 from pyclient.consumer.group.membership import GroupMembership
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.offsets.commit import Commit, CommitManager, CommitRetries, Offsets
@@ -17,7 +16,7 @@ from pyclient.consumer.pending import Pending, PendingOffsets
 from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.net.engine import Engine
-from pyclient.net.request_manager import UnsentRequest, coordinator_connection
+from pyclient.net.request_manager import UnsentRequest
 from pyclient.protocol.schema import Message
 from pyclient.types import TopicPartition
 
@@ -31,8 +30,8 @@ class CallerRequests:
         inbox: Inbox,
         membership: GroupMembership,
         interest: TopicInterest,
-        fetches: FetchRequestManager,
         list_offsets: ListOffsetsManager,
+        connection_for_lookups: Callable[[int], int],
         commits: CommitManager | None,
         committed: CommittedOffsetManager | None,
     ) -> None:
@@ -41,8 +40,8 @@ class CallerRequests:
         self._inbox = inbox
         self._membership = membership
         self._interest = interest
-        self._fetches = fetches
         self._list_offsets = list_offsets
+        self._connection_for_lookups = connection_for_lookups
         self._commits = commits
         self._committed = committed
 
@@ -139,8 +138,7 @@ class CallerRequests:
 
         def send() -> None:
             nodes = list(engine.metadata.snapshot.brokers)
-            busy = bool(nodes) and all(self._fetches.is_fetching(node) for node in nodes)
-            node = coordinator_connection(engine.entropy.choice(nodes)) if busy else None
+            node = self._connection_for_lookups(engine.entropy.choice(nodes)) if nodes else None
             unsent = UnsentRequest(request, node, lambda o, _: pending.complete(o), timeout_ms)
             engine.network.send(unsent, engine.clock.monotonic_ms())
 

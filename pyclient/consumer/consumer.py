@@ -338,7 +338,11 @@ class KafkaConsumer:
             self._core.wait.until(found_or_failed, self._deadline(timeout_ms))
             found = self._subscription.position(partition)
             if found is None:
-                raise KafkaTimeoutError(f"the position in {partition} was not found in time")
+                topic, number = partition
+                raise KafkaTimeoutError(
+                    f"the position in {topic}-{number} was not found in time: "
+                    f"{self._core.why_no_position(partition)}"
+                )
             return found
 
     def highwater(self, partition: TopicPartition) -> int | None:

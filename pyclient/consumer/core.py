@@ -35,16 +35,17 @@ from pyclient.consumer.offsets.commit import CommitManager, Offsets
 from pyclient.consumer.offsets.commit_calls import CommitCalls
 from pyclient.consumer.offsets.committed import CommittedOffsetManager
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
-from pyclient.consumer.offsets.reset import OffsetResetManager
+from pyclient.consumer.offsets.reset import OffsetResetManager, restart_recreated
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.metadata import ClusterMetadata
 from pyclient.net.engine import Engine
-from pyclient.net.request_manager import coordinator_connection
+from pyclient.net.request_manager import aside_connection, coordinator_connection
 from pyclient.serialization import deserializer
 from pyclient.timers import ExponentialBackoff
+from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
     from pyclient.config.definition import Config
@@ -109,7 +110,7 @@ class ConsumerCore:
         self._list_offsets = ListOffsetsManager(
             engine.metadata,
             self._backoff(),
-            self._connection_for_lookups,
+            self.connection_for_lookups,
             _ISOLATION_LEVELS[config["isolation.level"]],
             config["request.timeout.ms"],
         )
@@ -262,8 +263,8 @@ class ConsumerCore:
             self.inbox,
             self.membership,
             self._interest,
-            self._fetches,
             self._list_offsets,
+            self.connection_for_lookups,
             commits,
             committed,
         )
@@ -271,12 +272,25 @@ class ConsumerCore:
     # --- the I/O thread ----------------------------------------------------------------------
 
     def _on_metadata(self, snapshot: ClusterMetadata) -> None:
+        restart_recreated(self.subscription, snapshot, self.inbox)
         self._interest.on_metadata(snapshot)
         self.membership.on_metadata(snapshot)
 
-    def _connection_for_lookups(self, node: int) -> int:
-        """The second connection while a fetch waits for data on the first."""
-        return coordinator_connection(node) if self._fetches.is_fetching(node) else node
+    def connection_for_lookups(self, node: int) -> int:
+        """A connection without a waiting fetch or join in front of a request, if there is one."""
+        network = self.engine.network
+        connections = (node, coordinator_connection(node), aside_connection(node))
+        return next((one for one in connections if not network.in_flight_count(one)), node)
+
+    def why_no_position(self, partition: TopicPartition) -> str:
+        """What stands in the way of a partition's position, as far as it is known. Any thread."""
+        trouble = self._list_offsets.trouble(partition)
+        if trouble is not None:
+            return str(trouble)
+        troubles = self.engine.network.troubles(self.engine.clock.monotonic_ms())
+        if troubles or self._coordinator is None:
+            return "; ".join(troubles) or "no broker has answered yet"
+        return f"{self._coordinator.describe()} has not told the committed offset"
 
     # --- the caller's thread -----------------------------------------------------------------
 

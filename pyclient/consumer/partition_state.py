@@ -75,10 +75,12 @@ class PartitionState:
         "paused",
         "position",
         "reset",
+        "topic_id",
     )
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, topic_id: bytes | None = None) -> None:
         self.epoch = epoch
+        self.topic_id = topic_id  # of the topic that the position is in; None if unknown
         self.position: int | None = None
         self.leader_epoch = NO_LEADER_EPOCH  # of the last record before the position
         self.fetch_offset = 0

@@ -11,7 +11,7 @@ assigned, sought or reset: a response to a request of an earlier epoch is stale,
 
 import re
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 
 from pyclient.consumer.partition_state import (
@@ -52,6 +52,7 @@ class SubscriptionState:
         self._pattern: re.Pattern[str] | None = None
         self._listener: ConsumerRebalanceListener | None = None
         self._partitions: dict[TopicPartition, PartitionState] = {}
+        self._topic_ids: dict[str, bytes] = {}
         self._last_epoch = 0
         self._version = 0
         self._resting: frozenset[TopicPartition] = frozenset()  # as of the version beside it
@@ -168,7 +169,8 @@ class SubscriptionState:
     def _assign(self, partitions: Collection[TopicPartition]) -> None:
         kept = self._partitions
         self._partitions = {
-            partition: kept.get(partition) or PartitionState(self._next_epoch())
+            partition: kept.get(partition)
+            or PartitionState(self._next_epoch(), self._topic_ids.get(partition.topic))
             for partition in partitions
         }
         self._version += 1
@@ -370,6 +372,29 @@ class SubscriptionState:
             state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
             state.reset = self.default_reset
             return True
+
+    def update_topic_ids(self, topic_ids: Mapping[str, bytes]) -> list[PartitionEpoch]:
+        """Void the positions in topics that have another id now: they were deleted and recreated.
+
+        The offsets committed before are those of the old topic, so a partition starts as if there
+        were none. Returns the partitions that were voided. Topics that are not named keep their
+        ids: metadata may leave them out for a moment.
+        """
+        with self._lock:
+            known = {partition.topic for partition in self._partitions}
+            kept = {topic: id_ for topic, id_ in self._topic_ids.items() if topic in known}
+            self._topic_ids = {**kept, **topic_ids}
+            recreated = []
+            for partition, state in self._partitions.items():
+                topic_id = self._topic_ids.get(partition.topic)
+                if topic_id == state.topic_id or topic_id is None:
+                    continue
+                if state.topic_id is not None:
+                    state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
+                    state.offsets = None
+                    recreated.append(PartitionEpoch(partition, state.epoch))
+                state.topic_id = topic_id
+            return recreated
 
     # --- fetching ----------------------------------------------------------------------------
 

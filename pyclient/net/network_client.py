@@ -20,7 +20,7 @@ from pyclient.errors import (
 from pyclient.net.connection import Connection, ConnectionSettings, Finished
 from pyclient.net.in_flight_requests import InFlightRequest
 from pyclient.net.poller import Poller, Transport
-from pyclient.net.request_manager import UnsentRequest, coordinator_connection
+from pyclient.net.request_manager import UnsentRequest, broker_of_connection
 from pyclient.types import BrokerMetadata
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class NetworkClient:
         own = self._brokers.get(node) or self._extra.get(node)
         if own is not None:
             return own
-        broker = self._brokers.get(coordinator_connection(node))
+        broker = self._brokers.get(broker_of_connection(node))
         if broker is not None:
             return broker._replace(node_id=node)
         return self._bootstrap.get(node) if node in self._candidates else None

@@ -21,10 +21,23 @@ OnDone: TypeAlias = Callable[[Outcome, float], None]
 # order and a fetch may wait there for half a second. Kafka's clients count such nodes down from
 # the largest id, and so do we.
 _COORDINATOR_IDS_FROM = 2**31 - 1
+_ASIDE_IDS_FROM = 2**31  # no broker has such an id: they are 32-bit integers
 
 
 def coordinator_connection(node_id: int) -> int:
     """The id of the second connection to a broker, for its role as a coordinator."""
+    return _COORDINATOR_IDS_FROM - node_id
+
+
+def aside_connection(node_id: int) -> int:
+    """The id of a third connection to a broker, for fetches beside one that waits for data."""
+    return _ASIDE_IDS_FROM + node_id
+
+
+def broker_of_connection(node_id: int) -> int:
+    """The broker that a second or third connection leads to."""
+    if node_id >= _ASIDE_IDS_FROM:
+        return node_id - _ASIDE_IDS_FROM
     return _COORDINATOR_IDS_FROM - node_id
 
 

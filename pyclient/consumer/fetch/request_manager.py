@@ -5,8 +5,10 @@ soon as the response is here, from where its last batch ends, whether or not the
 it, as long as the fetch buffer has room.
 
 A broker holds a fetch until it has data, up to `fetch.max.wait.ms`, and delays everything behind it
-on the connection. A partition that is sought or assigned meanwhile is fetched on the second
-connection, in a request that the broker answers at once.
+on the connection. A partition that is sought or assigned meanwhile is fetched *aside*, on a
+connection of its own, in a request that waits as well: so every fetchable partition is in a fetch
+that is in flight, and its records come at once. A fetch aside waits only shortly, because what is
+sought next has to wait for its end. When nothing flows, the next fetch takes its partitions in.
 """
 
 import logging
@@ -41,7 +43,7 @@ from pyclient.net.request_manager import (
     Outcome,
     PollResult,
     UnsentRequest,
-    coordinator_connection,
+    aside_connection,
 )
 from pyclient.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 from pyclient.timers import ExponentialBackoff
@@ -51,6 +53,8 @@ log = logging.getLogger(__name__)
 
 READ_COMMITTED = 1
 _NO_RECORDS = memoryview(b"")
+_ASIDE_WAIT_MS = 20
+"""How long a broker may hold a fetch aside."""
 
 
 class FetchOptions(NamedTuple):
@@ -66,14 +70,14 @@ class FetchOptions(NamedTuple):
 
 
 class _Route(NamedTuple):
-    """The first connection to a broker, or the second (`is_aside`)."""
+    """The first connection to a broker, or the one for fetches aside."""
 
     node: int
     is_aside: bool
 
     @property
     def connection(self) -> int:
-        return coordinator_connection(self.node) if self.is_aside else self.node
+        return aside_connection(self.node) if self.is_aside else self.node
 
 
 class FetchRequestManager:
@@ -102,13 +106,9 @@ class FetchRequestManager:
         self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
         self._failures: dict[int, int] = {}  # in a row, by node
         self._rests_until: dict[int | TopicPartition, float] = {}  # after an error
-        self._asked_aside: dict[int, set[FetchTarget]] = {}  # since the node's last fetch
+        self._merging: set[int] = set()  # nodes whose fetch waits for the one aside
         self._answers = 0
         self._seen: object = None
-
-    def is_fetching(self, node: int) -> bool:
-        """Whether a fetch is in flight there: whatever is sent behind it may have to wait."""
-        return node in self._in_flight
 
     def renew_session(self, partition: TopicPartition) -> None:
         """Have the next fetch from its broker name all partitions: the broker forgot this one."""
@@ -155,8 +155,6 @@ class FetchRequestManager:
                 leaderless = True
             elif target.partition not in self._rests_until and not self._is_asked(target):
                 route = _Route(leader, is_aside=leader in self._in_flight)
-                if route.is_aside and target in self._asked_aside.setdefault(leader, set()):
-                    continue  # there was nothing: the node's next fetch waits for it
                 connection = route.connection
                 if connection not in self._in_flight and connection not in self._rests_until:
                     wanted.setdefault(route, {})[target.partition] = target
@@ -175,16 +173,16 @@ class FetchRequestManager:
         self, route: _Route, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
     ) -> UnsentRequest:
         options, connection = self._options, route.connection
+        max_wait_ms = options.max_wait_ms
         if route.is_aside:
             session = FetchSession(connection, enabled=False)
-            self._asked_aside[route.node].update(targets.values())
+            max_wait_ms = min(max_wait_ms, _ASIDE_WAIT_MS)
         else:
             session = self._sessions.setdefault(
                 connection, FetchSession(connection, options.use_sessions)
             )
-            self._asked_aside.pop(connection, None)
         request = FetchRequest(
-            max_wait_ms=0 if route.is_aside else options.max_wait_ms,
+            max_wait_ms=max_wait_ms,
             min_bytes=options.min_bytes,
             max_bytes=options.max_bytes,
             isolation_level=options.isolation_level,
@@ -193,7 +191,7 @@ class FetchRequestManager:
         self._in_flight[connection] = targets
         self._watch.on_sent(connection, targets.keys(), now_ms)
         self._metrics.fetch_sent()
-        return UnsentRequest(request, connection, partial(self._on_done, session, now_ms))
+        return UnsentRequest(request, connection, partial(self._on_done, route, session, now_ms))
 
     def _session_partitions(
         self, targets: Iterable[FetchTarget]
@@ -212,11 +210,19 @@ class FetchRequestManager:
     # --- answers -----------------------------------------------------------------------------
 
     def _on_done(
-        self, session: FetchSession, sent_at_ms: float, outcome: Outcome, now_ms: float
+        self,
+        route: _Route,
+        session: FetchSession,
+        sent_at_ms: float,
+        outcome: Outcome,
+        now_ms: float,
     ) -> None:
-        node = session.node
+        node = route.connection
         targets = self._in_flight.pop(node)
         self._answers += 1
+        if route.is_aside and route.node in self._merging:
+            self._merging.discard(route.node)
+            self._rests_until.pop(route.node, None)
         if isinstance(outcome, KafkaError):
             session.on_failure()
             self._watch.on_failed(node, str(outcome), now_ms)
@@ -252,6 +258,14 @@ class FetchRequestManager:
         memory.size = size
         if completed:
             self._buffer.put(completed)
+        elif not route.is_aside:
+            self._wait_for_aside(node, now_ms)
+
+    def _wait_for_aside(self, node: int, now_ms: float) -> None:
+        """Nothing flows: if a fetch aside is about to end, the next fetch has its partitions."""
+        if aside_connection(node) in self._in_flight:
+            self._merging.add(node)
+            self._rests_until[node] = now_ms + 2 * _ASIDE_WAIT_MS
 
     def _on_failure(self, node: int, error: KafkaError, now_ms: float) -> None:
         log.info("a fetch from node %d failed: %s", node, error)

@@ -5,6 +5,7 @@ kafka-python's simplest consumer, which has topics and no `group_id`. The I/O th
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.membership import (
@@ -15,12 +16,15 @@ from pyclient.consumer.group.membership import (
 )
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.offsets.commit import Committer
-from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.consumer.subscription_state import SubscriptionState, SubscriptionType
 from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.metadata import ClusterMetadata
 from pyclient.net.request_manager import NOTHING_TO_DO, PollResult
 from pyclient.types import ConsumerGroupMetadata, TopicPartition
+
+_MISSING_VERSIONS: Final = 3
+"""After so many metadata responses without it, a topic of a pattern is gone."""
 
 
 class SoloMembership:
@@ -41,6 +45,7 @@ class SoloMembership:
         self._inbox = inbox
         self._run_step = run_step
         self._step: RebalanceStep | None = None
+        self._missing_since: dict[str, int] = {}  # topics of a pattern, by metadata version
 
     def poll(self, now_ms: float) -> PollResult:  # noqa: ARG002
         """Nothing is ever sent."""
@@ -100,12 +105,35 @@ class SoloMembership:
     def _take_all(self) -> None:
         if self._step is not None or not self._subscription.has_auto_assigned_partitions():
             return
-        snapshot = self._cluster.snapshot
-        partitions = tuple(
-            TopicPartition(topic, number)
-            for topic in sorted(self._subscription.topics)
-            for number in snapshot.partitions_for_topic(topic) or ()
-        )
+        partitions = self._partitions()
         if set(partitions) != self._subscription.assigned():
             self._step = RebalanceStep(StepKind.ASSIGN, partitions)
             self._inbox.post_step(partial(self._run_step, self._step))
+
+    def _partitions(self) -> tuple[TopicPartition, ...]:
+        """What to read: all partitions of the topics, and those that metadata does not show now.
+
+        A response without a topic, or with an error in its place, may come from a broker that
+        does not know it yet or any more. To give the partitions up would lose their positions.
+        """
+        snapshot, assigned = self._cluster.snapshot, self._subscription.assigned()
+        partitions = {
+            TopicPartition(topic, number)
+            for topic in self._subscription.topics
+            for number in snapshot.partitions_for_topic(topic) or ()
+        }
+        # A pattern drops a topic that is not listed: only when it stays away.
+        kept = set(self._subscription.topics)
+        if self._subscription.type is SubscriptionType.PATTERN:
+            gone = {topic for topic, _ in assigned if topic not in kept}
+            self._missing_since = {
+                topic: self._missing_since.get(topic, snapshot.version) for topic in gone
+            }
+            kept |= {
+                topic
+                for topic, since in self._missing_since.items()
+                if snapshot.version - since < _MISSING_VERSIONS
+            }
+        kept -= snapshot.topics.keys()
+        partitions |= {partition for partition in assigned if partition.topic in kept}
+        return tuple(sorted(partitions))

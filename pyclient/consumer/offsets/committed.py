@@ -16,7 +16,7 @@ from pyclient.consumer.partition_state import PartitionEpoch
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.error_codes import NONE, for_code
 from pyclient.errors import KafkaError, KafkaTimeoutError
-from pyclient.net.request_manager import NOTHING_TO_DO, Outcome, PollResult, UnsentRequest
+from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
@@ -32,7 +32,7 @@ CommittedOffsets: TypeAlias = dict[TopicPartition, OffsetAndMetadata]
 
 
 class _Lookup:
-    __slots__ = ("expires_at_ms", "failures", "on_done", "partitions", "retry_at_ms")
+    __slots__ = ("expires_at_ms", "failures", "on_done", "partitions", "retry_at_ms", "trouble")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class _Lookup:
         self.expires_at_ms = expires_at_ms
         self.retry_at_ms = 0.0
         self.failures = 0
+        self.trouble: KafkaError | None = None
 
 
 class CommittedOffsetManager:
@@ -64,6 +65,7 @@ class CommittedOffsetManager:
         self._backoff = backoff
         self._inbox = inbox
         self._waiting: list[_Lookup] = []
+        self._in_flight: dict[_Lookup, None] = {}
         self._starting: set[PartitionEpoch] = set()
         self._seen_version = -1
 
@@ -79,27 +81,32 @@ class CommittedOffsetManager:
     def poll(self, now_ms: float) -> PollResult:
         """The OffsetFetch requests that can be sent now."""
         self._start_partitions()
+        for lookup in [one for one in self._in_flight if now_ms >= one.expires_at_ms]:
+            del self._in_flight[lookup]
+            lookup.on_done(self._timeout(lookup))
         if not self._waiting:
-            return NOTHING_TO_DO
+            return PollResult((), self._next_expiry_ms())
         connection = self._coordinator.want()
         requests = []
         waiting, self._waiting = self._waiting, []
         for lookup in waiting:
             if now_ms >= lookup.expires_at_ms:
-                lookup.on_done(
-                    KafkaTimeoutError(
-                        "the coordinator did not return the committed offsets in time"
-                    )
-                )
+                lookup.on_done(self._timeout(lookup))
             elif connection is None or now_ms < lookup.retry_at_ms:
                 self._waiting.append(lookup)
             else:
                 requests.append(self._request(lookup, connection))
         wake_at_ms = min(
-            (one.expires_at_ms if connection is None else one.retry_at_ms for one in self._waiting),
+            (
+                min(one.expires_at_ms, math.inf if connection is None else one.retry_at_ms)
+                for one in self._waiting
+            ),
             default=math.inf,
         )
-        return PollResult(requests, wake_at_ms)
+        return PollResult(requests, min(wake_at_ms, self._next_expiry_ms()))
+
+    def _next_expiry_ms(self) -> float:
+        return min((one.expires_at_ms for one in self._in_flight), default=math.inf)
 
     def close(self, error: KafkaError) -> None:
         """Fail the lookups that were not answered."""
@@ -142,6 +149,12 @@ class CommittedOffsetManager:
 
     # --- the request -------------------------------------------------------------------------
 
+    def _timeout(self, lookup: _Lookup) -> KafkaTimeoutError:
+        reason = lookup.trouble or self._coordinator.describe()
+        error = KafkaTimeoutError(f"the committed offsets were not found in time: {reason}")
+        error.__cause__ = lookup.trouble
+        return error
+
     def _request(self, lookup: _Lookup, connection: int) -> UnsentRequest:
         topics: dict[str, list[int]] = {}
         for topic, number in lookup.partitions:
@@ -156,15 +169,21 @@ class CommittedOffsetManager:
             # Offsets of a transaction that is not decided yet: wait for the decision.
             require_stable=True,
         )
+        lookup.trouble = KafkaTimeoutError(f"{self._coordinator.describe()} has not answered")
+        self._in_flight[lookup] = None
         return UnsentRequest(request, connection, partial(self._on_done, lookup))
 
     def _on_done(self, lookup: _Lookup, outcome: Outcome, now_ms: float) -> None:
+        if lookup not in self._in_flight:
+            return  # it has expired
+        del self._in_flight[lookup]
         found = outcome if isinstance(outcome, KafkaError) else _committed(outcome)
         if not isinstance(found, KafkaError):
             lookup.on_done(found)
             return
         self._coordinator.on_error(found, now_ms)
-        if found.retriable and now_ms < lookup.expires_at_ms:
+        lookup.trouble = found
+        if found.retriable:
             lookup.retry_at_ms = now_ms + self._backoff.backoff_ms(lookup.failures)
             lookup.failures += 1
             self._waiting.append(lookup)

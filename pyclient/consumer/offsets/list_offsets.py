@@ -1,11 +1,12 @@
 """Looks up offsets by time: the beginning, the end, or the first record at or after a timestamp.
 
-The I/O thread only. A lookup is for one partition; lookups with the same leader share a request.
-Retriable errors are retried until the lookup's deadline.
+The I/O thread only. A lookup is for one partition; lookups with the same leader share a request,
+and those that failed together are retried together. Without a leader, a lookup waits for the next
+metadata. Retriable errors are retried until the lookup's deadline.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -14,6 +15,7 @@ from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
     KafkaError,
     KafkaTimeoutError,
+    LeaderNotAvailableError,
     UnsupportedForMessageFormatError,
 )
 from pyclient.net.request_manager import NOTHING_TO_DO, Outcome, PollResult, UnsentRequest
@@ -53,6 +55,7 @@ class OffsetLookup:
         "on_done",
         "partition",
         "retry_at_ms",
+        "seen_version",
         "timestamp",
         "trouble",
     )
@@ -71,6 +74,7 @@ class OffsetLookup:
         self.expires_at_ms = expires_at_ms
         self.is_wanted = is_wanted
         self.retry_at_ms = 0.0
+        self.seen_version = -1  # of the metadata that has no leader
         self.failures = 0
         self.trouble: KafkaError | None = None
 
@@ -105,6 +109,7 @@ class ListOffsetsManager:
         self._isolation_level = isolation_level
         self._request_timeout_ms = request_timeout_ms
         self._waiting: list[OffsetLookup] = []
+        self._in_flight: dict[OffsetLookup, None] = {}
 
     def lookup(
         self,
@@ -119,17 +124,21 @@ class ListOffsetsManager:
 
     def poll(self, now_ms: float) -> PollResult:
         """The ListOffsets requests that can be sent now, one per leader."""
-        if not self._waiting:
+        if not (self._waiting or self._in_flight):
             return NOTHING_TO_DO
+        for lookup in [one for one in self._in_flight if now_ms >= one.expires_at_ms]:
+            del self._in_flight[lookup]
+            lookup.expire()
+        version = self._cluster.snapshot.version
         waiting, self._waiting = self._waiting, []
         by_leader: dict[int, list[_Page]] = {}
         for lookup in waiting:
             if now_ms >= lookup.expires_at_ms:
                 lookup.expire()
-            elif now_ms < lookup.retry_at_ms:
+            elif now_ms < lookup.retry_at_ms or lookup.seen_version == version:
                 self._waiting.append(lookup)
             elif lookup.is_wanted():
-                leader = self._leader(lookup, now_ms)
+                leader = self._leader(lookup)
                 if leader is not None:
                     _place(lookup, by_leader.setdefault(leader, []))
         requests = [
@@ -137,10 +146,16 @@ class ListOffsetsManager:
             for leader, pages in by_leader.items()
             for page in pages
         ]
-        wake_at_ms = min(
-            (min(one.retry_at_ms, one.expires_at_ms) for one in self._waiting), default=math.inf
-        )
-        return PollResult(requests, wake_at_ms)
+        times_ms = [_wake_at_ms(one, version) for one in self._waiting]
+        times_ms += [one.expires_at_ms for one in self._in_flight]
+        return PollResult(requests, min(times_ms, default=math.inf))
+
+    def trouble(self, partition: TopicPartition) -> KafkaError | None:
+        """Why the lookup of a partition takes so long, if that is known. Any thread."""
+        for lookup in (*self._waiting, *self._in_flight):
+            if lookup.partition == partition and lookup.trouble is not None:
+                return lookup.trouble
+        return None
 
     def close(self, error: KafkaError) -> None:
         """Fail the lookups that were not answered."""
@@ -148,20 +163,30 @@ class ListOffsetsManager:
         for lookup in waiting:
             lookup.on_done(error)
 
-    def _leader(self, lookup: OffsetLookup, now_ms: float) -> int | None:
+    def _leader(self, lookup: OffsetLookup) -> int | None:
         snapshot = self._cluster.snapshot
         leader = snapshot.leader_for_partition(lookup.partition)
         if leader is None:
-            topic = lookup.partition.topic
+            topic, number = lookup.partition
             self._cluster.add_topic(topic)
             self._cluster.request_update()
             error = snapshot.topic_errors.get(topic)
-            self._retry(lookup, error() if error else None, now_ms)
+            lookup.trouble = (
+                LeaderNotAvailableError(f"no leader of {topic}-{number} is known")
+                if error is None
+                else error(f"topic {topic!r}")
+            )
+            lookup.seen_version = snapshot.version
+            self._waiting.append(lookup)
         return leader
 
-    def _retry(self, lookup: OffsetLookup, trouble: KafkaError | None, now_ms: float) -> None:
-        lookup.trouble = trouble or lookup.trouble
-        lookup.retry_at_ms = now_ms + self._backoff.backoff_ms(lookup.failures)
+    def _retry_at_ms(self, lookups: Sequence[OffsetLookup], now_ms: float) -> float:
+        """When to repeat what has failed together: all at once."""
+        return now_ms + self._backoff.backoff_ms(min(one.failures for one in lookups))
+
+    def _retry(self, lookup: OffsetLookup, trouble: KafkaError, retry_at_ms: float) -> None:
+        lookup.trouble = trouble
+        lookup.retry_at_ms = retry_at_ms
         lookup.failures += 1
         self._waiting.append(lookup)
 
@@ -183,12 +208,21 @@ class ListOffsetsManager:
             timeout_ms=self._request_timeout_ms,
         )
         on_done = partial(self._on_done, lookups)
+        broker = snapshot.brokers.get(leader)
+        where = f"node {leader}" + (f" ({broker.host}:{broker.port})" if broker else "")
+        for lookup in lookups:
+            lookup.trouble = KafkaTimeoutError(f"{where} has not answered")
+        self._in_flight.update(dict.fromkeys(lookups))
         return UnsentRequest(request, self._connection_to(leader), on_done)
 
     def _on_done(self, lookups: list[OffsetLookup], outcome: Outcome, now_ms: float) -> None:
+        retry_at_ms = self._retry_at_ms(lookups, now_ms)
+        lookups = [one for one in lookups if one in self._in_flight]  # the others have expired
+        for lookup in lookups:
+            del self._in_flight[lookup]
         if isinstance(outcome, KafkaError):
             for lookup in lookups:
-                self._on_error(lookup, outcome, now_ms)
+                self._on_error(lookup, outcome, retry_at_ms)
             return
         assert isinstance(outcome, ListOffsetsResponse)
         answers = {
@@ -199,11 +233,10 @@ class ListOffsetsManager:
         for lookup in lookups:
             answer = answers.get(lookup.partition)
             if answer is None:
-                self._retry(
-                    lookup, KafkaError("the broker's response leaves out the partition"), now_ms
-                )
+                trouble = KafkaError("the broker's response leaves out the partition")
+                self._retry(lookup, trouble, retry_at_ms)
             elif answer.error_code != NONE:
-                self._on_error(lookup, for_code(answer.error_code)(), now_ms)
+                self._on_error(lookup, for_code(answer.error_code)(), retry_at_ms)
             elif answer.offset == _NOT_FOUND:
                 lookup.on_done(None)
             else:
@@ -211,15 +244,21 @@ class ListOffsetsManager:
                     OffsetAndTimestamp(answer.offset, answer.timestamp, answer.leader_epoch)
                 )
 
-    def _on_error(self, lookup: OffsetLookup, error: KafkaError, now_ms: float) -> None:
+    def _on_error(self, lookup: OffsetLookup, error: KafkaError, retry_at_ms: float) -> None:
         if isinstance(error, UnsupportedForMessageFormatError):
             lookup.on_done(None)  # a format without timestamps
         elif error.retriable:
             if error.refresh_metadata:
                 self._cluster.request_update()
-            self._retry(lookup, error, now_ms)
+            self._retry(lookup, error, retry_at_ms)
         else:
             lookup.on_done(error)
+
+
+def _wake_at_ms(lookup: OffsetLookup, version: int) -> float:
+    if lookup.seen_version == version:
+        return lookup.expires_at_ms  # new metadata wakes the loop
+    return min(lookup.retry_at_ms, lookup.expires_at_ms)
 
 
 def _place(lookup: OffsetLookup, pages: list[_Page]) -> None:

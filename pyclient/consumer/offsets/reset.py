@@ -4,6 +4,7 @@ The I/O thread only. Without a group there are no committed offsets to look for,
 come here straight away.
 """
 
+import logging
 import math
 from collections.abc import Collection
 from functools import partial
@@ -13,7 +14,11 @@ from pyclient.consumer.offsets.list_offsets import FoundOffset, ListOffsetsManag
 from pyclient.consumer.partition_state import NO_LEADER_EPOCH, PartitionEpoch
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import KafkaError, NoOffsetForPartitionError
+from pyclient.metadata import ClusterMetadata
 from pyclient.net.request_manager import NOTHING_TO_DO, PollResult
+from pyclient.protocol.primitives import ZERO_UUID
+
+log = logging.getLogger(__name__)
 
 
 def start_by_default(
@@ -27,6 +32,25 @@ def start_by_default(
             f"no offset is committed for {names}, and auto.offset.reset is none"
         )
         inbox.post_error(error, before_raise=partial(subscription.retry_any, failed))
+
+
+def restart_recreated(
+    subscription: SubscriptionState, snapshot: ClusterMetadata, inbox: Inbox
+) -> None:
+    """Reset partitions whose topic has another id than before: it was deleted and recreated.
+
+    Brokers that do not tell ids (before Kafka 2.8) give no sign of it.
+    """
+    ids = {
+        name: topic.topic_id
+        for name, topic in snapshot.topics.items()
+        if topic.topic_id != ZERO_UUID
+    }
+    recreated = subscription.update_topic_ids(ids)
+    if recreated:
+        names = ", ".join(f"{topic}-{number}" for (topic, number), _ in recreated)
+        log.warning("the topic was deleted and recreated: dropping the positions in %s", names)
+        start_by_default(subscription, recreated, inbox)
 
 
 class OffsetResetManager:

@@ -212,3 +212,22 @@ def test_what_is_not_assigned_cannot_be_moved(subscription):
             move()
     subscription.advance([PositionMove(PartitionEpoch(P0, 1), 0, 0)])
     assert subscription.positions() == {}
+
+
+def test_another_topic_id_voids_the_position(subscription):
+    started(subscription, {P0: 7})
+    assert subscription.update_topic_ids({"orders": b"1" * 16}) == []
+    assert subscription.position(P0) == 7  # the id was not known before
+    assert subscription.update_topic_ids({}) == []
+    before = epoch_of(subscription, P0)
+    (recreated,) = subscription.update_topic_ids({"orders": b"2" * 16})
+    assert recreated.partition == P0
+    assert subscription.position(P0) is None
+    assert not subscription.is_current(before)
+    assert subscription.update_topic_ids({"orders": b"2" * 16}) == []
+
+
+def test_a_new_partition_belongs_to_the_topic_of_the_present_id(subscription):
+    subscription.update_topic_ids({"orders": b"1" * 16})
+    started(subscription, {P0: 7})
+    assert len(subscription.update_topic_ids({"orders": b"2" * 16})) == 1

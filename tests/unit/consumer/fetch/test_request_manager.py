@@ -15,7 +15,7 @@ from pyclient.errors import (
     UnknownServerError,
     UnsupportedVersionError,
 )
-from pyclient.net.request_manager import coordinator_connection
+from pyclient.net.request_manager import aside_connection
 from pyclient.protocol.messages.current_leader import LeaderIdAndEpoch, NodeEndpoint
 from pyclient.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from pyclient.types import TopicPartition
@@ -23,7 +23,6 @@ from tests.support.consumer_parts import (
     BACKOFF_MS,
     FakeCluster,
     batch_at,
-    epoch_of,
     new_backoff,
     new_inbox,
     new_metrics,
@@ -163,33 +162,66 @@ def test_what_came_for_an_earlier_epoch_is_dropped():
     assert world.poll() == {1: {0: 50}}
 
 
+ASIDE = aside_connection(1)
+
+
 def test_a_sought_partition_does_not_wait_behind_a_fetch_that_waits_for_data():
     world = World({P0: 0, P1: 0})
     world.poll()
     world.subscription.seek(P0, 50)
-    aside = coordinator_connection(1)
-    assert world.poll() == {aside: {0: 50}}
-    assert world.in_flight[aside].request.max_wait_ms == 0
-    assert world.in_flight[aside].request.session_epoch == -1
-    world.answer(aside, response(data(0, batch_at(50, [b"a"])), session_id=0))
+    assert world.poll() == {ASIDE: {0: 50}}
+    assert world.in_flight[ASIDE].request.max_wait_ms == 20
+    assert world.in_flight[ASIDE].request.session_epoch == -1
+    world.answer(ASIDE, response(data(0, batch_at(50, [b"a"])), session_id=0))
     assert [fetch.fetch_offset for fetch in world.buffered()] == [50]
-    assert world.poll() == {aside: {0: 51}}
-    world.answer(aside, response(data(0), session_id=0))
-    assert world.poll() == {}  # nothing there: the node's next fetch waits for it
+    assert world.poll() == {ASIDE: {0: 51}}
+
+
+def test_a_partition_without_records_is_not_hidden_by_a_fetch_that_waits():
+    """Asked aside once and found empty, it was left out until the node's fetch came back."""
+    world = World({P0: 0, P1: 0})
+    world.poll()
+    world.subscription.seek(P0, 50)
+    for now_ms in (0, 20, 40):
+        world.now_ms = now_ms
+        assert world.poll() == {ASIDE: {0: 50}}
+        world.answer(ASIDE, response(data(0), session_id=0))
     world.answer(1, response(data(0), data(1)))
-    assert world.poll() == {1: {0: 51}}
+    assert world.poll() == {1: {0: 50}}
 
 
-def test_the_first_connection_is_free_again_while_an_answer_aside_is_on_its_way():
+def test_the_next_fetch_takes_in_what_is_aside_when_nothing_flows():
     world = World({P0: 0, P1: 0})
     world.poll()
     world.subscription.seek(P0, 50)
     world.poll()
     world.answer(1, response(data(0), data(1)))
-    assert world.poll() == {1: {}}  # partition 1 is in the session, partition 0 on its way
+    assert world.poll() == {}  # the one aside is about to end
+    world.answer(ASIDE, response(data(0), session_id=0))
+    assert world.poll() == {1: {0: 50}}
     assert world.in_flight[1].request.max_wait_ms == 500
-    world.answer(coordinator_connection(1), response(data(0), session_id=0))
-    assert world.poll() == {coordinator_connection(1): {0: 50}}
+
+
+def test_a_fetch_with_data_does_not_wait_for_the_one_aside():
+    world = World({P0: 0, P1: 0})
+    world.poll()
+    world.subscription.seek(P0, 50)
+    world.poll()
+    world.answer(1, response(data(0), data(1, batch_at(0, [b"a"]))))
+    assert world.poll() == {1: {1: 1}}
+    world.answer(ASIDE, response(data(0), session_id=0))
+    assert world.poll() == {ASIDE: {0: 50}}
+
+
+def test_a_fetch_aside_that_does_not_end_is_not_waited_for():
+    world = World({P0: 0, P1: 0})
+    world.poll()
+    world.subscription.seek(P0, 50)
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    assert world.poll() == {}
+    world.now_ms = 40
+    assert world.poll() == {1: {}}  # partition 1 is in the session
 
 
 def test_a_partition_without_a_leader_asks_for_metadata():
@@ -300,11 +332,3 @@ def test_the_ends_of_partitions_are_noted():
     world.poll()
     world.answer(1, response(data(0, last_stable_offset=90, log_start_offset=3)))
     assert world.subscription.offsets(P0) == (100, 90, 3)
-
-
-def test_a_lookup_sent_meanwhile_knows_that_a_fetch_is_in_flight():
-    world = World({P0: 0})
-    assert not world.manager.is_fetching(1)
-    world.poll()
-    assert world.manager.is_fetching(1)
-    assert epoch_of(world.subscription, P0)

@@ -1,5 +1,7 @@
 """Topics without a group: all partitions are this consumer's."""
 
+import re
+
 import pytest
 
 from pyclient.consumer.group.solo import SoloMembership
@@ -7,7 +9,7 @@ from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
-from pyclient.errors import IllegalStateError
+from pyclient.errors import IllegalStateError, UnknownTopicOrPartitionError
 from tests.support.consumer_parts import FakeCluster, new_inbox
 from tests.unit.consumer.group.conftest import Listener
 
@@ -87,3 +89,32 @@ def test_nobody_can_commit(world):
     assert isinstance(world.member.committer(), IllegalStateError)
     assert world.member.has_left()
     assert world.member.metadata().group_id is None
+
+
+@pytest.mark.parametrize("topics", [{}, {"a": []}, {"a": [-1, -1]}])
+def test_a_bad_metadata_answer_loses_no_position(world, topics):
+    world.subscribe("a")
+    world.describe(a=[1, 1])
+    for partition in world.subscription.assigned():
+        world.subscription.seek(partition, 7)
+    if topics.get("a") == []:
+        snapshot = world.cluster.describe({}, errors={"a": UnknownTopicOrPartitionError})
+        world.member.on_metadata(snapshot)
+        world.inbox.run()
+    else:
+        world.describe(**topics)
+    world.describe(a=[1, 1])
+    assert [offset.offset for offset in world.subscription.positions().values()] == [7, 7]
+
+
+def test_a_topic_of_a_pattern_is_given_up_when_it_stays_away(world):
+    world.subscription.subscribe_pattern(re.compile("a.*"), world.listener)
+    world.member.on_subscription()
+    for known, assigned in [("ab", ["a0", "ab0"]), (None, ["a0", "ab0"]), ("ab", ["a0", "ab0"])]:
+        world.subscription.match_topics(["a", known] if known else ["a"])
+        world.describe(a=[1], **({known: [1]} if known else {}))
+        assert world.assigned() == assigned
+    world.subscription.match_topics(["a"])
+    for assigned in (["a0", "ab0"], ["a0", "ab0"], ["a0", "ab0"], ["a0"]):
+        world.describe(a=[1])
+        assert world.assigned() == assigned

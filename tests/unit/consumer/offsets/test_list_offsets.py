@@ -8,6 +8,7 @@ from pyclient.consumer.offsets.list_offsets import EARLIEST, LATEST, ListOffsets
 from pyclient.consumer.offsets.reset import OffsetResetManager
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.entropy import Entropy
 from pyclient.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -22,6 +23,7 @@ from pyclient.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from pyclient.timers import ExponentialBackoff
 from pyclient.types import OffsetAndTimestamp, TopicPartition
 from tests.support.consumer_parts import BACKOFF_MS, FakeCluster, new_backoff, new_inbox, started
 
@@ -158,6 +160,44 @@ def test_an_unknown_topic_is_asked_about_until_the_time_is_up_and_the_error_says
     world.poll()
     assert isinstance(world.found[P0], KafkaTimeoutError)
     assert isinstance(world.found[P0].__cause__, UnknownTopicOrPartitionError)
+
+
+def test_lookups_without_a_leader_go_out_together_as_soon_as_metadata_is_there():
+    world = World()
+    world.cluster.describe({})
+    for partition in (P0, P1, P2):
+        world.look_up(partition, LATEST)
+    assert world.poll() == {}
+    assert world.lookups.poll(0.0).next_poll_ms == math.inf  # no back-off: metadata wakes it
+    world.cluster.describe({"orders": [1, 1, 1]})
+    assert [asked(unsent) for unsent in world.poll().values()] == [
+        {0: LATEST, 1: LATEST, 2: LATEST}
+    ]
+
+
+def test_what_failed_together_is_repeated_together():
+    world = World()
+    backoff = ExponentialBackoff(Entropy(1), 100, 1_000)  # with jitter
+    world.lookups = ListOffsetsManager(world.cluster, backoff, lambda node: node + 100, 1, 30_000)
+    for partition in (P0, P1):
+        world.look_up(partition, LATEST)
+    answer(world.poll()[101], {0: -1, 1: -1}, error=NotLeaderOrFollowerError.code)
+    world.now_ms = world.lookups.poll(0.0).next_poll_ms
+    assert asked(world.poll()[101]) == {0: LATEST, 1: LATEST}
+
+
+def test_a_broker_that_does_not_answer_in_time_is_named():
+    world = World()
+    world.look_up(P0, LATEST, expires_at_ms=150)
+    unsent = world.poll()[101]
+    assert world.lookups.poll(0.0).next_poll_ms == 150
+    world.now_ms = 150
+    world.poll()
+    assert isinstance(world.found[P0], KafkaTimeoutError)
+    assert "node 1 (broker1:9092) has not answered" in str(world.found[P0])
+    world.found.clear()
+    answer(unsent, {0: 5}, now_ms=160)
+    assert world.found == {}  # too late
 
 
 def test_closing_answers_what_waits():
