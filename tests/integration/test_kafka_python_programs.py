@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
+from tests.support.kafka_python_programs import PROGRAMS, outcomes
 
 PROGRAM = """
 import json
@@ -111,3 +112,10 @@ def test_a_program_for_kafka_python_gives_the_same_with_its_import_changed(
     theirs = run("kafka", kafka_broker.bootstrap_servers, "theirs")
     ours = run("pyclient", kafka_broker.bootstrap_servers, "ours")
     assert without_names(ours, "ours") == without_names(theirs, "theirs")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_unmodified_program_has_the_same_outcome(kafka_broker: Broker, program: str) -> None:
+    theirs, ours = outcomes(program, kafka_broker.bootstrap_servers)
+    assert theirs
+    assert ours == theirs
