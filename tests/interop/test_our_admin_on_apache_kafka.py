@@ -1,16 +1,33 @@
 """Our admin client on Apache Kafka 4.3: topics, partitions, records, configurations, groups."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
-from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from pyclient.admin import ConfigResource, NewTopic, OffsetSpec
+from pyclient import (
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    OffsetAndMetadata,
+    TopicPartition,
+)
+from pyclient.admin import (
+    ConfigResource,
+    MemberToRemove,
+    NewTopic,
+    OffsetShift,
+    OffsetSpec,
+    OffsetTimestamp,
+)
 from pyclient.errors import (
+    GroupIdNotFoundError,
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
+    NoError,
     OffsetOutOfRangeError,
     TopicExistsError,
+    UnknownMemberIdError,
     UnknownTopicOrPartitionError,
 )
 from tests.interop.apache_kafka import ApacheKafka
@@ -32,7 +49,9 @@ def test_a_topic_lives_from_its_creation_to_its_deletion(admin: KafkaAdminClient
     # Brokers learn of changes a moment later; the controller knows at once.
     with pytest.raises(InvalidPartitionsError, match="already has 5 partition"):
         admin.create_partitions({"ours": 5})
-    admin.delete_topics(["ours"])
+    (described,) = admin.describe_topics(["ours"])
+    (deleted,) = admin.delete_topics(["ours"]).topics
+    assert deleted.topic_id == described.topic_id != "AAAAAAAAAAAAAAAAAAAAAA"
     with pytest.raises(UnknownTopicOrPartitionError, match="topic 'ours'"):
         admin.delete_topics(["ours"])
 
@@ -175,3 +194,66 @@ def test_a_group_is_listed_described_and_deleted(
         assert admin.delete_groups(["billing"]) == {"billing": "GroupNotEmptyError"}
     assert admin.delete_groups(["billing"]) == {"billing": "OK"}
     assert admin.delete_groups(["billing"]) == {"billing": "GroupIdNotFoundError"}
+
+
+def test_offsets_of_a_group_are_listed_altered_reset_and_deleted(
+    admin: KafkaAdminClient, apache: ApacheKafka
+) -> None:
+    admin.create_topics([NewTopic("resets", 2, 1)], wait_for_metadata=True)
+    first, second = TopicPartition("resets", 0), TopicPartition("resets", 1)
+    with KafkaProducer(bootstrap_servers=apache.bootstrap_servers) as producer:
+        for number in range(10):
+            producer.send("resets", b"x", partition=0, timestamp_ms=1_000 + number)
+    wanted = {first: OffsetAndMetadata(4, "note"), second: OffsetAndMetadata(0)}
+    assert admin.alter_group_offsets("resets", wanted) == {first: NoError, second: NoError}
+    assert admin.list_group_offsets(["resets", "nobody"]) == {"resets": wanted, "nobody": {}}
+    assert admin.list_group_offsets("resets") == {"resets": wanted}
+    lags = admin.lag("resets")
+    assert [(one.committed, one.end, one.lag) for one in lags.values()] == [(4, 10, 6), (0, 0, 0)]
+    assert (lags[first].time_lag_ms or 0) > 1_000_000_000_000
+    assert lags[second].time_lag_ms == 0
+    targets = (
+        (OffsetSpec.EARLIEST, 0),
+        (OffsetShift(3), 3),
+        (OffsetTimestamp(1_007), 7),
+        (timedelta(days=1), 10),
+        (OffsetShift(-99), 0),
+        (5, 5),
+        (OffsetSpec.LATEST, 10),
+    )
+    for target, offset in targets:
+        there = {first: {"error": NoError, "offset": offset}}
+        assert admin.reset_group_offsets("resets", {first: target}, dry_run=True) == there
+        assert admin.reset_group_offsets("resets", {first: target}) == there
+        assert admin.list_group_offsets("resets")["resets"][first].offset == offset
+    assert admin.delete_group_offsets("resets", [first]) == {first: NoError}
+    assert list(admin.list_group_offsets("resets")["resets"]) == [second]
+    with pytest.raises(GroupIdNotFoundError, match="group 'nobody'"):
+        admin.delete_group_offsets("nobody", [first])
+
+
+def test_members_of_a_group_are_removed(admin: KafkaAdminClient, apache: ApacheKafka) -> None:
+    admin.create_topics([NewTopic("members", 1, 1)], wait_for_metadata=True)
+    with KafkaConsumer(
+        "members",
+        bootstrap_servers=apache.bootstrap_servers,
+        group_id="members",
+        group_instance_id="till",
+    ) as consumer:
+        while not consumer.assignment():
+            consumer.poll(timeout_ms=100)
+        offset = {TopicPartition("members", 0): OffsetAndMetadata(0)}
+        assert admin.alter_group_offsets("members", offset) == dict.fromkeys(
+            offset, UnknownMemberIdError
+        )
+        (old,) = admin.describe_consumer_groups(["members"])
+        assert (old.state, old.members[0].member_assignment.assignment) == (
+            "Stable",
+            [("members", [0])],
+        )
+        static, stranger = MemberToRemove(group_instance_id="till"), MemberToRemove("stranger")
+        assert admin.remove_group_members("members", [static, stranger]) == {
+            "till": NoError,
+            "stranger": UnknownMemberIdError,
+        }
+        assert admin.describe_groups(["members"])["members"].members == []

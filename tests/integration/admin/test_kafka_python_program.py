@@ -10,8 +10,9 @@ from broker_stub import Broker
 
 PROGRAM = """
 from {package} import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from {package} import OffsetAndMetadata
 from {package}.admin import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic
-from {package}.admin import NewPartitions, OffsetSpec
+from {package}.admin import MemberToRemove, NewPartitions, OffsetSpec, OffsetTimestamp
 from {package}.errors import (
     InvalidPartitionsError, OffsetOutOfRangeError, TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -82,7 +83,26 @@ def run(servers):
     seen.append([(one["group_id"], one["protocol_type"]) for one in admin.list_groups()])
     group = admin.describe_groups(["billing"])["billing"]
     seen.append((group["group_state"], group["members"], group["error"]))
+    plain = lambda offsets: {{key: (one.offset, one.metadata) for key, one in offsets.items()}}
+    seen.append(plain(admin.list_group_offsets("billing")["billing"]))
+    second = TopicPartition("orders", 1)
+    wanted = {{first: OffsetAndMetadata(6, "note", -1), second: OffsetAndMetadata(0, "", -1)}}
+    altered = admin.alter_group_offsets("billing", wanted)
+    seen.append([(key, error.__name__) for key, error in altered.items()])
+    seen.append(plain(admin.list_group_offsets({{"billing": [first, second]}})["billing"]))
+    for target in (OffsetSpec.EARLIEST, OffsetTimestamp(1007), OffsetTimestamp(5000), 0, 8, 99):
+        reset = admin.reset_group_offsets("billing", {{first: target}})
+        seen.append([(key, one["error"].__name__, one["offset"]) for key, one in reset.items()])
+        seen.append(plain(admin.list_group_offsets("billing")["billing"])[first])
+    removed = admin.remove_group_members("billing", [MemberToRemove("nobody")])
+    seen.append([(key, error.__name__) for key, error in removed.items()])
+    deleted = admin.delete_group_offsets("billing", [second])
+    seen.append([(key, error.__name__) for key, error in deleted.items()])
+    seen.append(sorted(plain(admin.list_group_offsets("billing")["billing"])))
     seen.append(admin.delete_groups(["billing", "nobody"]))
+    seen.append(sorted(admin.describe_features()))
+    seen.append({{int(key): tuple(one) for key, one in admin.api_versions().items()}})
+    seen.append(admin.get_broker_version_data(1).broker_version)
 
     cluster = admin.describe_cluster()
     seen.append((cluster["controller_id"], [one["broker_id"] for one in cluster["brokers"]]))
