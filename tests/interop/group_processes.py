@@ -16,6 +16,8 @@ from pyclient.protocol.messages.consumer_protocol import ConsumerProtocolAssignm
 from pyclient.protocol.messages.describe_groups import DescribeGroupsRequest
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.broker_load import create_topic
+from tests.support.server_process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 SESSION_MS = 3_000
@@ -25,6 +27,15 @@ WAIT_SECONDS = 90
 LOOK_SECONDS = 0.05
 
 Partition = tuple[str, int]
+
+
+@contextmanager
+def group_server(data_dir: Path, topic: str, partitions: int) -> Iterator[ServerProcess]:
+    """A broker process with one topic, which allows the short sessions of the tests."""
+    config = ("--config", "group.min.session.timeout.ms=500")
+    with ServerProcess("--data-dir", data_dir, *config) as running:
+        create_topic(running.bootstrap_servers, topic, partitions)
+        yield running
 
 
 class ForeignProcess:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.interop.group_processes import SESSION_MS, ForeignGroup, watching_owners
+from tests.interop.group_processes import SESSION_MS, ForeignGroup, group_server, watching_owners
 from tests.support.broker_load import create_topic
 from tests.support.server_process import ServerProcess
 
@@ -48,9 +48,7 @@ MATRIX = [cell(library, assignor) for library, names in ASSIGNORS.items() for as
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    config = ("--config", "group.min.session.timeout.ms=500")
-    with ServerProcess("--data-dir", tmp_path, *config) as running:
-        create_topic(running.bootstrap_servers, TOPIC, PARTITIONS)
+    with group_server(tmp_path, TOPIC, PARTITIONS) as running:
         yield running
 
 

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.interop.apache_kafka import jars
-from tests.interop.group_processes import ForeignGroup, ForeignProcess, watching_owners
+from tests.interop.group_processes import (
+    ForeignGroup,
+    ForeignProcess,
+    group_server,
+    watching_owners,
+)
 from tests.interop.test_foreign_groups_matrix import PARTITIONS, TOPIC, Records
-from tests.support.broker_load import create_topic
 from tests.support.server_process import ServerProcess
 
 CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
@@ -26,9 +30,7 @@ pytestmark = [pytest.mark.usefixtures("kafka_jars"), pytest.mark.timeout(400)]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    config = ("--config", "group.min.session.timeout.ms=500")
-    with ServerProcess("--data-dir", tmp_path, *config) as running:
-        create_topic(running.bootstrap_servers, TOPIC, PARTITIONS)
+    with group_server(tmp_path, TOPIC, PARTITIONS) as running:
         yield running
 
 

@@ -21,9 +21,9 @@ from tests.interop.group_processes import (
     REBALANCE_MS,
     SESSION_MS,
     ForeignGroup,
+    group_server,
     watching_owners,
 )
-from tests.support.broker_load import create_topic
 from tests.support.server_process import ServerProcess
 
 TOPIC = "orders"
@@ -37,9 +37,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ServerProcess]:
-    config = ("--config", "group.min.session.timeout.ms=500")
-    with ServerProcess("--data-dir", tmp_path, *config) as running:
-        create_topic(running.bootstrap_servers, TOPIC, PARTITIONS)
+    with group_server(tmp_path, TOPIC, PARTITIONS) as running:
         yield running
 
 
