@@ -1,4 +1,4 @@
-"""The broker of a world: the real core, across all its crashes.
+"""The broker of a simulation: the real core, restarted after each crash.
 
 Used by the scheduler's thread, and by the program that holds the baton.
 """
@@ -33,7 +33,7 @@ _SETUP_MS: Final = 60_000.0
 
 
 class SimulatedBroker:
-    """A one-node broker, over its crashes.
+    """A one-node broker that can be stopped, killed and restarted.
 
     Attributes:
         faults: makes requests fail, late or unanswered: see `broker_stub.testing.faults`.
@@ -82,7 +82,7 @@ class SimulatedBroker:
     # --- life and death ----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to serve, with what is on the disk."""
+        """Start the broker on the data that is on the disk."""
         if self._life is None:
             self.is_powered = True
             self.life_number += 1
@@ -95,11 +95,11 @@ class SimulatedBroker:
         self._end("stops", BrokerLife.stop)
 
     def kill(self) -> None:
-        """Die as a killed process does: what was written stays written."""
+        """Kill the broker's process; all written bytes stay."""
         self._end("is killed", BrokerLife.kill)
 
     def lose_power(self) -> None:
-        """Die with the machine: what was not synced is gone, or parts of it."""
+        """Cut the machine's power; unsynced bytes are lost, all or in part."""
         if self._life is not None:
             for watcher in self._power_watchers:
                 watcher(self._life.node)
@@ -137,7 +137,7 @@ class SimulatedBroker:
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, object] | None = None
     ) -> None:
-        """Create a topic, and let so much time pass as that takes.
+        """Create a topic, and advance the clock until that is done.
 
         Raises:
             BrokerResponseError: as the broker would answer a client.

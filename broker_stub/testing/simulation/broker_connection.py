@@ -98,7 +98,7 @@ class BrokerConnection:
         self._wire.server_closed()
 
     def vanish(self) -> None:
-        """The power is gone."""
+        """Drop the connection without a close, as a power loss does."""
         self._let_go()
         self._wire.server_vanished()
 

@@ -1,4 +1,4 @@
-"""One life of a simulated broker: a node, its connections, its timers, its background.
+"""One run of a simulated broker: a node, its connections, its timers, its background work.
 
 What `broker_stub.broker` does with threads is done here with events: fsyncs take their time, and
 a crash may come between any two events. The scheduler's thread.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BrokerLife:
-    """One life of the broker, from a start to the next stop or crash."""
+    """One run of the broker, from a start to the next stop or crash."""
 
     def __init__(self, broker: SimulatedBroker, number: int) -> None:
         world = broker.world
@@ -61,7 +61,7 @@ class BrokerLife:
     # --- events ------------------------------------------------------------------------------
 
     def soon(self, action: Callable[[], None]) -> None:
-        """Have the node do something, when its thread gets to it."""
+        """Schedule a call of the node on its simulated thread."""
         self._after(self._world.hesitation_ms(), action)
 
     def _after(self, delay_ms: float, action: Callable[[], None]) -> Event:
@@ -84,7 +84,7 @@ class BrokerLife:
     # --- what blocks: the node's background --------------------------------------------------
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """Do blocking work, one after another, and tell when it is done."""
+        """Run blocking work in order, and call back when it is done."""
         self._work.append((work, done))
         if len(self._work) == 1:
             self._begin_work()
@@ -131,21 +131,21 @@ class BrokerLife:
     # --- the end -----------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Hang up on everybody, and leave the disk as a clean start wants it."""
+        """Close all connections and shut down cleanly."""
         self._is_over = True
         for connection in list(self._connections):
             connection.hang_up()
         self.node.close()
 
     def kill(self) -> None:
-        """Hang up on everybody, as the system does for a dead process; write nothing more."""
+        """Close all connections, as the system does for a dead process; write nothing more."""
         self._is_over = True
         for connection in list(self._connections):
             connection.hang_up()
         self.node.abandon()
 
     def lose_power(self) -> None:
-        """Be gone, without a word to anybody."""
+        """End without closing any connection."""
         self._is_over = True
         for connection in list(self._connections):
             connection.vanish()

@@ -11,15 +11,15 @@ from pyclient.entropy import Entropy
 
 
 class Chance(Entropy):
-    """A stream of random numbers, with what simulations ask for most."""
+    """A stream of random numbers, with the draws that simulations need most."""
 
     def happens(self, probability: float) -> bool:
-        """Whether something comes to pass that does with this probability."""
+        """True with this probability."""
         # Not drawn where the answer is known: most worlds have most faults switched off.
         return probability > 0 and self.uniform(0, 1) < probability
 
     def exponential(self, mean: float) -> float:
-        """How long until something happens that happens once every `mean`, at any moment."""
+        """A random time until the next event of a Poisson process with this mean interval."""
         return mean if mean == math.inf else -mean * math.log(1 - self.uniform(0, 1))
 
 

@@ -1,4 +1,4 @@
-"""A world's time: it stands still while anything runs, and jumps to what happens next.
+"""Simulated time: it stands still while code runs, and jumps to the next event.
 
 Counted in whole microseconds, so that two sums that mean the same moment are the same number.
 """

@@ -56,7 +56,7 @@ class SimulatedPoller:
         return SimulatedTransport(self, address, owner)
 
     def poll(self, timeout_ms: float) -> Sequence[SimulatedTransport]:
-        """Write and read. Does not wait: it has the loop turned when the wait would have ended."""
+        """Write and read without waiting; the loop is scheduled for the end of the wait."""
         for transport in self.unflushed:
             if not transport.flush():
                 self.network.later(transport.on_writable)

@@ -1,4 +1,4 @@
-"""Exceptions that client or broker log and go on from: mistakes of theirs, which fail a history.
+"""Exceptions that client or broker log and survive: they are bugs, and fail a history.
 
 Handlers, callbacks and commands that raise are logged and answered, so that one of them can't
 end a broker or a client. In a simulation nobody reads the log.

@@ -1,8 +1,8 @@
-"""Errors that a broker answers for no reason of the client's: the interceptor that makes them up.
+"""An interceptor that makes the broker respond with transient errors.
 
-Every error is one that Apache Kafka gives for that API while things change, and comes at the
-time when Kafka would give it: those that say that nothing was done come before the request is
-carried out, those that leave it open may also come after. The scheduler's thread.
+Each error is one that Apache Kafka returns for that API during changes, at the time when Kafka
+would return it: errors that rule out any effect come before the request is handled, errors that
+leave it open may also come after. The scheduler's thread.
 """
 
 from collections.abc import Mapping

@@ -40,11 +40,11 @@ class Network:
         self.on_broken: Callable[[], None] = lambda: None  # told when a connection breaks
 
     def listen(self, host: str, port: int, listener: Listener) -> None:
-        """Let clients find somebody at an address."""
+        """Register a listener at an address."""
         self._listeners[host, port] = listener
 
     def knows(self, host: str) -> bool:
-        """Whether a host's name leads anywhere."""
+        """Whether a host name can be resolved."""
         return any(known == host for known, _ in self._listeners)
 
     def connect(
@@ -77,7 +77,7 @@ class Network:
             wire.to_client.tell(on_done)
 
     def later(self, action: Callable[[], None]) -> None:
-        """Have something happen when a message has had the time to arrive."""
+        """Schedule a call after the delay of a message."""
         self.scheduler.after(self.delay_ms(), action)
 
     def delay_ms(self) -> float:

@@ -74,7 +74,7 @@ class Program:
             raise KeyboardInterrupt
 
     def go_on_at(self, turn: Event | None) -> None:
-        """Have its next turn then, and at no other time; None: when somebody wakes it."""
+        """Schedule its next turn at this time only; None waits for a wake-up."""
         if self._turn is not None:
             self._turn.cancel()
         self._turn = turn
@@ -126,7 +126,7 @@ class Program:
         return "" if frame is None else "".join(traceback.format_stack(frame))
 
     def join(self) -> None:
-        """Its thread has nothing left to do: wait for its last step."""
+        """Wait for the end of its thread, which has nothing left to do."""
         self._thread.join()
 
 
@@ -208,7 +208,7 @@ class Programs:
         program.raise_if_interrupted()
 
     def end(self) -> None:
-        """Unwind every program that has not ended; one that is astray cannot be helped."""
+        """Unwind every unfinished program, except one that waits outside the simulation."""
         self.is_over = True
         for program in self._all:
             while not (program.is_done or program.is_astray):
@@ -223,7 +223,7 @@ class SimulatedWaiter:
     __slots__ = ("_check", "_programs", "_waiting", "_woken")
 
     def __init__(self, programs: Programs, check: Callable[[], None]) -> None:
-        """Closed. `check` refuses those who must not wait."""
+        """Start closed; `check` raises in callers that must not wait."""
         self._programs = programs
         self._check = check
         self._woken = False

@@ -12,7 +12,7 @@ from typing import Final
 
 from broker_stub.testing.simulation.clock import SimulatedClock
 
-# Far more than any history needs: beyond it something goes round and round.
+# Far more than any history needs: beyond it, events repeat without end.
 _EVENTS_MAX: Final = 2_000_000
 
 
@@ -30,7 +30,7 @@ class Event:
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Never happen. Allowed at any time, also afterwards."""
+        """Cancel the event. Allowed at any time, even after it happened."""
         self.action = None
 
 
@@ -54,7 +54,7 @@ class Scheduler:
         return event
 
     def run_until(self, condition: Callable[[], bool], timeout_ms: float) -> bool:
-        """Let things happen until the condition holds or the time is up; which of both.
+        """Run events until the condition holds (True) or the time is up (False).
 
         Raises:
             WorldStuckError: nothing would happen any more, or far too much has.

@@ -156,7 +156,7 @@ class Simulation:
         self._logged_errors.check()
 
     def run_until(self, condition: Callable[[], bool], timeout_ms: float) -> bool:
-        """Let time pass until the condition holds, or so much has passed; which of both."""
+        """Run until the condition holds (True), or this much time has passed (False)."""
         if self.programs.running is None:
             return self.scheduler.run_until(condition, timeout_ms)
         end_us = self.clock.after(timeout_ms)
