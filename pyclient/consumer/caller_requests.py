@@ -73,17 +73,23 @@ class CallerRequests:
         timeout_ms: float,
         retries: CommitRetries,
         then: Callable[[KafkaError | None], object] | None = None,
+        pending: Pending[None] | None = None,
     ) -> Pending[None]:
         """Commit offsets to the group, as the member that this consumer is now.
 
-        `then` runs in a later poll.
+        Args:
+            offsets: what to commit.
+            timeout_ms: when to give up.
+            retries: what to do about errors that may pass.
+            then: runs in a later poll.
+            pending: gets the result, for a caller that may be interrupted inside this call.
 
         Raises:
             IllegalStateError: there is no group.
         """
         if self._commits is None:
             raise _no_group()
-        pending: Pending[None] = Pending(self._inbox.ring)
+        pending = pending or self.new_pending()
 
         def on_done(error: KafkaError | None) -> None:
             pending.complete(error)
@@ -99,6 +105,10 @@ class CallerRequests:
         pending.on_abandon = commit.abandon
         self._engine.submit(partial(self._commits.commit, commit))
         return pending
+
+    def new_pending(self) -> Pending[None]:
+        """A result that ends the caller's wait."""
+        return Pending(self._inbox.ring)
 
     def committed(
         self, partitions: Collection[TopicPartition], timeout_ms: float

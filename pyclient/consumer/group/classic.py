@@ -25,7 +25,7 @@ from pyclient.consumer.group.consumer_protocol import decode_assignment
 from pyclient.consumer.group.coordinator import CoordinatorFinder
 from pyclient.consumer.group.heartbeat import Heartbeat
 from pyclient.consumer.group.leader import GroupLeader
-from pyclient.consumer.group.member import Generation, GroupOptions, Member
+from pyclient.consumer.group.member import Generation, GroupOptions, Member, failure_of
 from pyclient.consumer.group.member_state import (
     BETWEEN_GENERATIONS,
     IN_SESSION,
@@ -58,7 +58,6 @@ from pyclient.consumer.offsets.commit import (
 )
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
-from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -77,13 +76,9 @@ from pyclient.types import TopicPartition
 
 log = logging.getLogger(__name__)
 
+_NO_LONGER_THIS_MEMBER = (UnknownMemberIdError, IllegalGenerationError, FencedInstanceIdError)
 # What a refused commit may say about the member; all else it says is about the commit.
-_ABOUT_MEMBER = (
-    RebalanceInProgressError,
-    UnknownMemberIdError,
-    IllegalGenerationError,
-    FencedInstanceIdError,
-)
+_ABOUT_MEMBER = (RebalanceInProgressError, *_NO_LONGER_THIS_MEMBER)
 
 
 class ClassicMembership:
@@ -204,7 +199,9 @@ class ClassicMembership:
         is_current = committer == self._member.committer()
         if isinstance(error, _ABOUT_MEMBER) and is_current and self._is_in_session():
             self._on_member_error(error)
-        if not isinstance(error, UnknownMemberIdError | IllegalGenerationError):
+        if isinstance(error, FencedInstanceIdError) and is_current:
+            return error
+        if not isinstance(error, _NO_LONGER_THIS_MEMBER):
             return error
         if not is_current and self._state in BETWEEN_GENERATIONS:
             return in_rebalance()
@@ -313,6 +310,8 @@ class ClassicMembership:
         connection = self._coordinator.want()
         if self._heartbeat.session_is_over(now_ms):
             self._heartbeat.start(now_ms)
+            # Its connection may be dead without a sign: the next heartbeat needs another.
+            self._coordinator.reconnect("no heartbeat was answered", now_ms)
             self._coordinator.forget("it answered no heartbeat for session.timeout.ms", now_ms)
         elif connection is not None and self._heartbeat.is_due(now_ms):
             self._heartbeat.sent(now_ms)
@@ -375,7 +374,8 @@ class ClassicMembership:
     def _on_join(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if attempt != self._attempt:
             return
-        failure = _failure_of(outcome, "joining the group")
+        self._now_ms = now_ms
+        failure = failure_of(outcome, "joining the group")
         if failure is not None and not isinstance(failure, MemberIdRequiredError):
             self._on_rebalance_error(failure, now_ms)
             return
@@ -442,7 +442,8 @@ class ClassicMembership:
     def _on_sync(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if attempt != self._attempt or self._state is not MemberState.SYNCING:
             return
-        failure = _failure_of(outcome, "syncing with the group")
+        self._now_ms = now_ms
+        failure = failure_of(outcome, "syncing with the group")
         if failure is not None:
             self._on_rebalance_error(failure, now_ms)
             return
@@ -477,7 +478,7 @@ class ClassicMembership:
             self._coordinator.on_error(outcome, now_ms)
             return
         self._heartbeat.received(now_ms)
-        error = _failure_of(outcome, "sending a heartbeat")
+        error = failure_of(outcome, "sending a heartbeat")
         if error is not None:
             self._coordinator.on_error(error, now_ms)
             if attempt == self._attempt and self._is_in_session():
@@ -486,7 +487,7 @@ class ClassicMembership:
     def _on_left(self, outcome: Outcome, now_ms: float) -> None:  # noqa: ARG002
         self._is_leaving = False
         self._inbox.ring()
-        failure = _failure_of(outcome, "leaving the group")
+        failure = failure_of(outcome, "leaving the group")
         if failure is not None:  # then the session times out by itself
             log.info("group %s: could not leave: %s", self._options.group_id, failure)
 
@@ -588,11 +589,3 @@ class ClassicMembership:
             self._standing = in_rebalance
         else:
             self._standing = self._member.committer() or not_a_member
-
-
-def _failure_of(outcome: Outcome, doing: str) -> KafkaError | None:
-    """The error of a request: from the network, or from the coordinator's response."""
-    if isinstance(outcome, KafkaError):
-        return outcome
-    code: int = getattr(outcome, "error_code", NONE)
-    return None if code == NONE else for_code(code)(doing)

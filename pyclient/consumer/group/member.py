@@ -9,6 +9,9 @@ from typing import NamedTuple
 from pyclient.consumer.group.assignors import MemberSubscription
 from pyclient.consumer.group.consumer_protocol import PROTOCOL_TYPE, encode_subscription
 from pyclient.consumer.offsets.commit import Committer
+from pyclient.error_codes import NONE, for_code
+from pyclient.errors import KafkaError
+from pyclient.net.request_manager import Outcome
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -171,3 +174,11 @@ class Member:
     def _present(self) -> Generation:
         assert self.generation is not None, "syncs and heartbeats belong to a generation"
         return self.generation
+
+
+def failure_of(outcome: Outcome, doing: str) -> KafkaError | None:
+    """The error of a request: from the network, or from the coordinator's response."""
+    if isinstance(outcome, KafkaError):
+        return outcome
+    code: int = getattr(outcome, "error_code", NONE)
+    return None if code == NONE else for_code(code)(doing)

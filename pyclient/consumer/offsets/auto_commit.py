@@ -84,7 +84,11 @@ class AutoCommit:
         if not offsets:
             return None
         self._revoked = offsets
-        return self._commits.commit_before_revocation(offsets, self._revocation_timeout_ms)
+        # No other automatic commit until this one is over.
+        self._in_flight = self._commits.commit_before_revocation(
+            offsets, self._revocation_timeout_ms
+        )
+        return self._in_flight
 
     def revocation_done(self, commit: Pending[None]) -> None:
         """The commit before a revocation is over: report how it went."""

@@ -132,9 +132,20 @@ class Commit:
             self.is_done = True
             self.on_done(error)
 
+    def yield_to(self, later: "Commit") -> None:
+        """A later commit must not be overwritten by a retry of this one."""
+        if self.retries is CommitRetries.REVOCATION:
+            self.offsets = {
+                partition: offset
+                for partition, offset in self.offsets.items()
+                if partition not in later.offsets
+            }
+
     def may_retry(self, error: KafkaError, now_ms: float) -> bool:
         """Whether to send it again after this error."""
         if self.retries is CommitRetries.NONE or self.is_abandoned or not error.retriable:
+            return False
+        if not self.offsets:  # later commits have all of them
             return False
         if isinstance(error, UnknownTopicOrPartitionError | UnknownTopicIdError):
             self.unknown_topic_total += 1
@@ -165,10 +176,12 @@ class CommitManager:
 
     def commit(self, commit: Commit) -> None:
         """Send a commit."""
-        if commit.offsets:
-            self._waiting.append(commit)
-        else:
+        if not commit.offsets:
             commit.end(None)
+            return
+        for earlier in (*self._waiting, *self._in_flight):
+            earlier.yield_to(commit)
+        self._waiting.append(commit)
 
     def poll(self, now_ms: float) -> PollResult:
         """The OffsetCommit requests that can be sent now."""
@@ -205,7 +218,9 @@ class CommitManager:
     def _expire(self, now_ms: float) -> None:
         """End what is late or abandoned; a response that comes later is about nothing then."""
         for commit in (*self._waiting, *self._in_flight):
-            if commit.is_abandoned:
+            if not commit.offsets and commit not in self._in_flight:
+                commit.end(None)
+            elif commit.is_abandoned:
                 commit.end(KafkaTimeoutError("the caller has stopped waiting"))
             elif now_ms >= commit.expires_at_ms and not commit.is_done:
                 commit.end(self._timeout(commit, now_ms))

@@ -50,8 +50,13 @@ class CommitCalls:
             KafkaError: the offsets were not committed.
         """
         timeout_ms = self._wait.limited(self._api_timeout_ms if timeout_ms is None else timeout_ms)
-        pending = self._requests.commit(offsets, timeout_ms, CommitRetries.WAITED_FOR)
-        self._wait.result(pending, timeout_ms, call, interruptible)
+        pending = self._requests.new_pending()
+        try:
+            self._requests.commit(offsets, timeout_ms, CommitRetries.WAITED_FOR, pending=pending)
+            self._wait.result(pending, timeout_ms, call, interruptible)
+        except BaseException:  # an interrupt may come anywhere
+            pending.abandon()
+            raise
 
     def commit_before_revocation(self, offsets: Offsets, timeout_ms: float) -> Pending[None]:
         """Commit what is about to be given up, with retries, without waiting for it."""

@@ -23,7 +23,7 @@ from pyclient.protocol.messages.sync_group import SyncGroupRequest
 from pyclient.types import ConsumerGroupMetadata, TopicPartition
 from pyclient.types import MemberState as PublicState
 from tests.support.consumer_parts import BACKOFF_MS
-from tests.unit.consumer.group.conftest import GroupWorld, joined, synced
+from tests.unit.consumer.group.conftest import COORDINATOR, GroupWorld, joined, synced
 
 
 def assigned(world):
@@ -58,6 +58,13 @@ def test_a_silent_coordinator_is_given_up_when_the_session_is_over(world):
     world.after(45_000).poll()
     assert world.coordinator.connection is None
     assert world.member.state is MemberState.STABLE
+
+
+def test_the_connection_of_a_silent_coordinator_is_not_used_again(world):
+    world.join(0)
+    world.after(3_000).sent(HeartbeatRequest)
+    world.after(45_000).poll()
+    assert world.nodes.disconnected == [COORDINATOR]
 
 
 def test_an_idle_member_asks_to_be_polled_for_its_next_heartbeat_only(world):
@@ -330,6 +337,18 @@ def test_a_refused_commit_tells_that_the_membership_is_lost(world):
     world.member.on_commit_error(GroupAuthorizationError(), Committer(5, "me", None))
     assert world.inbox.is_empty
     world.member.on_commit_error(UnknownMemberIdError(), Committer(5, "me", None))
+    assert world.member.state is MemberState.FENCED
+
+
+def test_a_commit_of_an_instance_in_its_last_generation_is_not_fenced_but_late():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.join(0, generation=5)
+    stale, present = Committer(4, "me", "i"), Committer(5, "me", "i")
+    error = FencedInstanceIdError()
+    assert isinstance(world.member.on_commit_error(error, stale), CommitFailedError)
+    assert world.member.state is MemberState.STABLE
+    assert world.member.on_commit_error(error, present) is error
     assert world.member.state is MemberState.FENCED
 
 

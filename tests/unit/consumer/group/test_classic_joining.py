@@ -19,7 +19,7 @@ from pyclient.errors import (
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from tests.support.consumer_parts import BACKOFF_MS
-from tests.unit.consumer.group.conftest import GroupWorld, joined, synced
+from tests.unit.consumer.group.conftest import COORDINATOR, GroupWorld, joined, synced
 
 
 def assigned(world):
@@ -137,6 +137,19 @@ def test_an_assignor_that_raises_is_an_error_for_the_program(world):
         world.call_poll()
     assert isinstance(caught.value.__cause__, Broken)
     world.sent(JoinGroupRequest)
+
+
+def test_a_join_that_is_not_answered_for_long_is_repeated_on_a_new_connection(world):
+    world.call_poll()
+    first = world.sent(JoinGroupRequest)
+    assert world.after(44_000).poll() == []
+    assert world.nodes.disconnected == []
+    second = world.after(1_000).sent(JoinGroupRequest)
+    assert world.nodes.disconnected == [COORDINATOR]
+    world.answer(first, KafkaConnectionError())
+    assert world.member.state is MemberState.JOINING
+    world.answer(second, joined())
+    world.sent(SyncGroupRequest)
 
 
 # --- failing to join -----------------------------------------------------------------------------

@@ -240,6 +240,29 @@ def test_a_topic_that_does_not_exist_is_not_waited_for(retries, attempts):
     assert world.nothing_sent()
 
 
+def test_a_retry_before_a_revocation_does_not_overwrite_a_later_commit():
+    world = World()
+    world.commit(retries=CommitRetries.REVOCATION)
+    first = world.sent()
+    world.commit({P0: OffsetAndMetadata(9)}, retries=CommitRetries.NONE)
+    later = world.sent()
+    first.on_done(response(CoordinatorLoadInProgressError.code), 0)
+    later.on_done(response(), 0)
+    world.now_ms = BACKOFF_MS
+    (topic,) = world.sent().request.topics
+    assert [one.partition_index for one in topic.partitions] == [1]
+
+
+def test_a_commit_before_a_revocation_of_which_nothing_is_left_is_over():
+    world = World()
+    world.commit(retries=CommitRetries.REVOCATION)
+    first = world.sent()
+    first.on_done(response(CoordinatorLoadInProgressError.code), 0)
+    world.commit(retries=CommitRetries.NONE)
+    assert world.sent().request.topics
+    assert world.done == [None]
+
+
 def test_a_timeout_says_that_the_coordinator_is_unknown_and_why():
     world = World(is_found=False)
     world.commit(expires_at_ms=50)

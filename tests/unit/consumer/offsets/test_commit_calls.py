@@ -131,3 +131,23 @@ def test_automatic_commits_do_not_pile_up(network, broker, new_consumer):
     for _ in range(20):
         consumer.poll(timeout_ms=10)
     assert len(offsets_sent(broker)) == 1
+
+
+def test_a_commit_that_is_interrupted_before_it_waits_is_not_retried(
+    network, broker, group, new_consumer, monkeypatch
+):
+    consumer = new_consumer("orders", enable_auto_commit=False)
+    consumer.poll(timeout_ms=10_000)
+    broker.on(OffsetCommitRequest, refused(CoordinatorLoadInProgressError))
+    submit = consumer._engine.submit
+
+    def interrupted(command):
+        submit(command)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(consumer._engine, "submit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.commit({P0: OffsetAndMetadata(1)})
+    network.run_for(60_000)
+    assert len(offsets_sent(broker)) <= 1
