@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
 _API_VERSIONS: Final = 18
+_OFFSET_COMMIT: Final = 8
 _DATA_PATH: Final = {0: "produce", 1: "fetch"}
 
 
@@ -117,6 +118,9 @@ class Dispatcher:
         if len(frame) < _HEAD.size:
             return _hang_up(connection, f"a request of {len(frame)} bytes has no header")
         api_key, version, correlation_id = _HEAD.unpack_from(frame)
+        if api_key != _OFFSET_COMMIT and self._node.turn.has_work:
+            # Only commits are collected: any other request finds the ones before it carried out.
+            self._node.turn.settle()
         context = RequestContext(api_key, version, correlation_id, None, connection)
         versions = (self.served() if self.interceptors else SERVED).get(api_key)
         if versions is None or not versions.lowest <= version <= versions.highest:

@@ -34,6 +34,7 @@ from broker_stub.purgatory import Purgatory, Timers
 from broker_stub.replica.fetch_sessions import FetchSessionCache
 from broker_stub.replica.manager import ReplicaManager
 from broker_stub.request import ConnectionContext, Parked, Reply
+from broker_stub.turn import Turn
 from pyclient.clock import Clock
 from pyclient.entropy import Entropy
 from pyclient.errors import KafkaError
@@ -63,6 +64,7 @@ class Node:
         self.node_id: int = config["node.id"]
         self.image = ClusterImage()
         self.timers = Timers(clock)
+        self.turn = Turn()
         self.purgatory = Purgatory(self.timers)
         self.fetch_sessions = FetchSessionCache(
             config["max.incremental.fetch.session.cache.slots"], entropy

@@ -100,6 +100,10 @@ class Parked(Generic[Answer]):
         if self._deliver is not None:
             self._deliver(answer)
 
+    def unwrap(self) -> "Answer | Parked[Answer]":
+        """The answer, if it is there already, else this."""
+        return self._answer if self._answered else self  # type: ignore[return-value]
+
     def deliver_to(self, deliver: Callable[[Answer], None]) -> None:
         """Set who gets the answer; calls `deliver` at once if it is there."""
         self._deliver = deliver

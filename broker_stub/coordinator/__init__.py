@@ -7,6 +7,8 @@
 - `member`, `roster`: one member; all members of a group, its leader and common assignors.
 - `subscriptions`: which topics the members of a generation subscribe to.
 - `group_state`: the states, and the settings of groups and joins.
+- `commit_offsets`: what becomes of an OffsetCommit request, and when it is answered.
+- `commit_batch`: writes the commits of one turn of the server to the log as one batch.
 - `offsets`: committed offsets in memory.
 - `offset_retention`: which committed offsets have expired.
 - `group_log`: groups and offsets as records of `__consumer_offsets`.

@@ -6,11 +6,12 @@ at start. Serving thread only, except `load`, which runs before serving begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
 from broker_stub.coordinator.classic_group import ClassicGroup
+from broker_stub.coordinator.commit_batch import CommitBatch, Done, Offsets
 from broker_stub.coordinator.errors import as_coordinator
 from broker_stub.coordinator.group_loading import GroupLoader
 from broker_stub.coordinator.group_log import (
@@ -24,7 +25,7 @@ from broker_stub.coordinator.group_log import (
 )
 from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
 from broker_stub.coordinator.offset_retention import expired_partitions
-from broker_stub.coordinator.offsets import CommittedOffset, CommittedOffsets
+from broker_stub.coordinator.offsets import CommittedOffsets
 from broker_stub.coordinator.subscriptions import CONSUMER
 from broker_stub.log.internal_batches import build_batch
 from broker_stub.metadata.image import TopicImage
@@ -64,6 +65,7 @@ class GroupCoordinator:
         self._node = node
         self._groups: dict[str, ClassicGroup] = {}
         self.offsets = CommittedOffsets()
+        self._commits = CommitBatch(node, self._on_committed)
         self.unreadable_records = 0
         config = node.config
         self._settings = GroupSettings(
@@ -187,17 +189,23 @@ class GroupCoordinator:
             missing = GroupIdNotFoundError if names_missing_group else IllegalGenerationError
             raise missing(f"there is no group {group_id}")
 
-    def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+    def commit(self, group_id: str, offsets: Offsets, done: Done) -> None:
         """Write offsets to the log, all or none, then make them visible.
 
-        Raises:
-            BrokerResponseError: the log refused them; translated by `errors.as_coordinator`.
+        `done` gets None, or the error if the log refused them, translated by
+        `errors.as_coordinator`. It may be called before this returns.
         """
-        if not offsets:
+        try:
+            index = partition_for_group(group_id, len(self.log_topic().partitions))
+        except NotCoordinatorError as error:
+            done(error)
             return
-        self._append(
-            group_id, [offset_record(group_id, one, offset) for one, offset in offsets.items()]
-        )
+        self._commits.add(index, group_id, offsets, done)
+        if group_id not in self._groups:
+            # The commit creates the group, which the next commit of the turn has to find.
+            self._commits.write()
+
+    def _on_committed(self, group_id: str, offsets: Offsets) -> None:
         for partition, offset in offsets.items():
             self.offsets.put(group_id, partition, offset)
         if group_id not in self._groups:

@@ -28,6 +28,8 @@ _OFFSET_VALUE_VERSION: Final = 3
 _EXPIRING_OFFSET_VALUE_VERSION: Final = 1
 _GROUP_VALUE_VERSION: Final = 3
 _PREFIX: Final = struct.Struct(">h")
+# Version, offset, leader epoch, length of the metadata, commit timestamp.
+_PLAIN_OFFSET_VALUE: Final = struct.Struct(">hqihq")
 
 Value = TypeVar("Value", bound=Message)
 KeyValue: TypeAlias = tuple[bytes, bytes | None]
@@ -56,6 +58,11 @@ def offset_record(
     key = _offset_key(group_id, partition)
     if offset is None:
         return key, None
+    if offset.expire_timestamp_ms < 0 and not offset.metadata:
+        # By hand what the codec would write: nearly every commit is one of these.
+        return key, _PLAIN_OFFSET_VALUE.pack(
+            _OFFSET_VALUE_VERSION, offset.offset, offset.leader_epoch, 0, offset.commit_timestamp_ms
+        )
     value = OffsetCommitValue(
         offset=offset.offset,
         leader_epoch=offset.leader_epoch,

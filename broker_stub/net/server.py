@@ -163,8 +163,11 @@ class Server:
                 # Timers before sockets: a heartbeat that arrives too late must not save its
                 # session.
                 self._guard(self.node.timers.fire)
+                if len(ready) > 1 and not self.node.dispatcher.interceptors:
+                    self.node.turn.begin()  # faults and watchers see one request after another
                 for key, events in ready:
                     self._dispatch(key.data, events)
+                self._guard(self.node.turn.end)
                 self._guard(self._run_calls)
                 self._guard(self._timers.fire)
                 while self._ready:

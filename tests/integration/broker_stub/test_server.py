@@ -5,17 +5,27 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
 
 from broker_stub import Broker
+from broker_stub.coordinator.group_log import OFFSETS_TOPIC, partition_for_group
+from broker_stub.log.internal_batches import read_batches
+from broker_stub.log.partition_log import PartitionLog
+from broker_stub.node import Node
 from broker_stub.testing.tls import TlsCertificates
 from pyclient.clock import ManualClock
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pyclient.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.node_harness import batch, produce_request
 
@@ -59,6 +69,44 @@ def test_pipelined_requests_are_answered_in_order(broker, connect):
         for request, _ in requests:
             response = client.receive()
             assert type(response).__name__ == type(request).__name__.replace("Request", "Response")
+
+
+def commit_request(offset: int) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    return OffsetCommitRequest(group_id="group", topics=[topic])
+
+
+def log_of_commits(node: Node) -> PartitionLog:
+    index = partition_for_group("group", len(node.coordinator.log_topic().partitions))
+    return node.replicas.partition(OFFSETS_TOPIC, index).log
+
+
+def test_commits_that_arrive_together_are_one_batch_and_answered_in_order(broker, connect):
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect()) for _ in range(5)]
+        assert clients[0].ask(FindCoordinatorRequest(key="group"), 3).error_code == 0
+        clients[0].ask(commit_request(1), 9)
+        held, sent = threading.Event(), threading.Event()
+
+        def hold(node: Node) -> None:
+            node.dispatcher.interceptors.clear()  # nobody watches `python -m broker_stub` either
+            held.set()
+            sent.wait(20)
+
+        holder = threading.Thread(target=broker.call, args=(hold,))
+        holder.start()
+        assert held.wait(20)
+        for offset, client in enumerate(clients, 10):
+            client.send(commit_request(offset), 9)
+            client.send(ApiVersionsRequest(), 0)
+        sent.set()
+        holder.join()
+        for client in clients:
+            assert client.receive().topics[0].partitions[0].error_code == 0
+            assert client.receive().error_code == 0
+        batches = broker.call(lambda node: list(read_batches(log_of_commits(node), 0)))
+        assert [one.record_count for one in batches] == [1, 5]
 
 
 def test_a_request_may_come_byte_by_byte(broker, connect):

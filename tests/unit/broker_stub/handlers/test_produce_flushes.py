@@ -2,7 +2,6 @@
 
 import pytest
 
-from broker_stub.blocking_work import run
 from broker_stub.replica.partition import Partition
 from pyclient.error_codes import (
     KafkaStorageError,
@@ -10,21 +9,8 @@ from pyclient.error_codes import (
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.support.held_background import HeldBackground
 from tests.support.node_harness import NodeHarness, batch, produce_request
-
-
-class HeldBackground:
-    """Keeps the node's blocking work until somebody lets it go."""
-
-    def __init__(self):
-        self.held = []
-
-    def submit(self, work, done):
-        self.held.append((work, done))
-
-    def let_go(self, error=None):
-        work, done = self.held.pop(0)
-        done(run(work) if error is None else error)
 
 
 @pytest.fixture
