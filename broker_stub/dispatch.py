@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _HEAD: Final = struct.Struct(">hhi")  # API key, version, correlation id
 _API_VERSIONS: Final = 18
 _OFFSET_COMMIT: Final = 8
-_DATA_PATH: Final = {0: "produce", 1: "fetch"}
+_DATA_PATH: Final = {0: "produce", 1: "fetch", _OFFSET_COMMIT: "offset_commit"}
 
 
 class Intervention(NamedTuple):
@@ -149,7 +149,7 @@ class Dispatcher:
     def _take_data_path(
         self, frame: memoryview, context: RequestContext
     ) -> Reply | Parked[Reply] | None:
-        """Handle a Produce or Fetch without the codec; no interceptor would see it.
+        """Handle a Produce, Fetch or OffsetCommit without the codec; no interceptor would see it.
 
         None, with nothing done, where the codec and the handler are needed.
         """

@@ -1,4 +1,4 @@
-"""The wire pieces that the data paths of Produce and Fetch share: headers, strings, topics.
+"""The wire pieces that the data paths share: headers, strings, topics.
 
 Pure functions over bytes.
 """

@@ -22,6 +22,11 @@ from pyclient.protocol.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
+from pyclient.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from pyclient.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -30,6 +35,8 @@ from pyclient.protocol.messages.produce import (
 from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
+from pyclient.types import TopicPartition
+from tests.support.group_member import GroupMember, find_coordinator
 from tests.support.node_harness import NodeHarness, batch
 
 TOPICS = ("orders", "payments")
@@ -59,6 +66,8 @@ class Pair:
         self.short = NodeHarness(folder / "short")
         self.ordinary = NodeHarness(folder / "ordinary")
         self.ids = {name: self._create(name) for name in TOPICS}
+        for node in self.nodes:
+            find_coordinator(node)
         self.watcher = Watcher()
         self.ordinary.node.dispatcher.interceptors.append(self.watcher)
 
@@ -201,6 +210,35 @@ def fetch_requests(draw: st.DrawFn, ids: Mapping[str, bytes], version: int) -> F
     return request
 
 
+@st.composite
+def commit_requests(draw: st.DrawFn, version: int) -> OffsetCommitRequest:
+    topics = []
+    for name, _ in draw(st.lists(topic_names({}), max_size=3)):
+        partitions = [
+            OffsetCommitRequestPartition(
+                partition_index=draw(INDEXES),
+                committed_offset=draw(st.sampled_from([0, 7, -1, 2**62])),
+                committed_leader_epoch=draw(st.sampled_from([-1, 4])) if version >= 6 else -1,
+                committed_metadata=draw(
+                    st.sampled_from([None, "", "", "about it", "ünï", "m" * 4097])
+                ),
+            )
+            for _ in range(draw(st.integers(0, 3)))
+        ]
+        topics.append(OffsetCommitRequestTopic(name=name, partitions=partitions))
+    request = OffsetCommitRequest(
+        group_id=draw(st.sampled_from(["group", "another", "members", "", "ünï"])),
+        generation_id_or_member_epoch=draw(st.sampled_from([-1, -1, -1, 0, 1])),
+        member_id=draw(st.sampled_from(["", "", "nobody"])),
+        topics=topics,
+    )
+    if version >= 7:
+        request.group_instance_id = draw(st.sampled_from([None, None, "instance", ""]))
+    if version <= 4:
+        request.retention_time_ms = draw(st.sampled_from([-1, 60_000]))
+    return request
+
+
 STEPS = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -227,6 +265,37 @@ def test_fetch_is_answered_alike(pair, version, data):
     assert short == ordinary
 
 
+@pytest.mark.parametrize("version", range(2, 10))
+@STEPS
+@given(data=st.data())
+def test_commits_are_answered_alike_and_written_alike(pair, version, data):
+    request = data.draw(commit_requests(version))
+    client_id = data.draw(st.sampled_from(["client", "", None]))
+    short, ordinary = pair.answers(frame_of(request, version, client_id))
+    assert short == ordinary
+    groups = ("group", "another", "members", "", "ünï")
+    short_offsets, ordinary_offsets = (
+        [dict(node.node.coordinator.offsets.of_group(group)) for group in groups]
+        for node in pair.nodes
+    )
+    assert short_offsets == ordinary_offsets
+
+
+def test_the_commit_of_a_member_takes_the_short_cut(pair, monkeypatch):
+    members = [GroupMember(node, group_id="members") for node in pair.nodes]
+    for member in members:
+        member.join()
+        member.start_sync({member.member_id: b"everything"})
+    monkeypatch.setattr(pair.short.node.dispatcher, "_decode", None)
+    for version in range(2, 10):
+        codes = [member.commit(version, version=version) for member in members]
+        assert codes == [0, 0]
+        for node in pair.nodes:
+            kept = node.node.coordinator.offsets.get("members", TopicPartition("orders", 0))
+            assert kept is not None
+            assert kept.offset == version
+
+
 @pytest.mark.parametrize("version", range(4, 18))
 def test_what_is_malformed_is_answered_alike(pair, version):
     random = Random(version)
@@ -241,9 +310,18 @@ def test_what_is_malformed_is_answered_alike(pair, version):
         partition_data=[PartitionProduceData(index=0, records=batch(b"value"))],
     )
     produce_version = min(version, 13)
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=3, committed_metadata="about it"
+    )
+    commit = OffsetCommitRequest(
+        group_id="group",
+        member_id="member",
+        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
+    )
     frames = [
         frame_of(FetchRequest(topics=[topic], max_bytes=1000), version),
         frame_of(ProduceRequest(acks=1, topic_data=[data]), produce_version),
+        frame_of(commit, min(version, 9)),
     ]
     for _ in range(300):
         frame = bytearray(random.choice(frames))
