@@ -441,13 +441,17 @@ def _check_target(key: object, target: object) -> None:
 
 def _spec(target: ResetTarget, now_ms: int) -> OffsetSpec | int | None:
     """What ListOffsets has to be asked for; None if the target needs no lookup."""
-    if isinstance(target, datetime):
-        return int(target.timestamp() * 1000)
-    if isinstance(target, timedelta):
-        return now_ms - int(target.total_seconds() * 1000)
     if isinstance(target, OffsetSpec):
         return target
-    return int(target) if isinstance(target, OffsetTimestamp) else None
+    if isinstance(target, datetime):
+        at_ms = int(target.timestamp() * 1000)
+    elif isinstance(target, timedelta):
+        at_ms = now_ms - int(target.total_seconds() * 1000)
+    elif isinstance(target, OffsetTimestamp):
+        at_ms = int(target)
+    else:
+        return None
+    return max(0, at_ms)  # negative numbers have other meanings there
 
 
 def _time_lag_ms(written_ms: int | None, now_ms: int) -> int | None:

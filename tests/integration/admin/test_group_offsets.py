@@ -97,7 +97,9 @@ def test_what_cannot_be_altered_is_an_error_of_its_partition(admin: KafkaAdminCl
         (OffsetShift(-2), 1),
         (OffsetShift(-99), 0),
         (timedelta(hours=4, minutes=30), 6),
+        (timedelta(days=100_000), 0),
         (OffsetTimestamp(0), 0),
+        (OffsetTimestamp(-5), 0),
         (OffsetTimestamp(2**60), 10),
     ],
 )

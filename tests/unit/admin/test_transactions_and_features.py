@@ -1,5 +1,9 @@
 """Transactions, producers, users, quotas and features: who is asked, and what is repeated."""
 
+import copy
+import json
+import pickle
+
 import kafka.admin
 import pytest
 
@@ -10,6 +14,7 @@ from pyclient.admin import (
     ACLResourcePatternType,
     AdminResult,
     ClientQuotaAlteration,
+    PartitionLag,
     ResourcePattern,
     ResourcePatternFilter,
     ResourceType,
@@ -203,3 +208,12 @@ def test_every_field_that_a_result_promises_can_be_read():
         assert set(cls.PARTS) <= set(cls.__annotations__), cls
         assert not set(cls.__annotations__) & set(dir(dict)), f"{cls} hides a method of dict"
     assert len(seen) > 20
+
+
+def test_a_result_can_be_copied_pickled_and_written_as_json():
+    result = PartitionLag(committed=1, end=3, lag=2, time_lag_ms=None)
+    for copied in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert type(copied) is PartitionLag
+        assert (copied, copied.lag) == (result, 2)
+    assert json.loads(json.dumps(result)) == result
+    assert not hasattr(result, "lags")
