@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from broker_stub.testing.faults import Faults
     from broker_stub.testing.request_log import RequestLog
+    from pyclient.records.record import ConsumerRecord
 
 Result = TypeVar("Result")
 Created: TypeAlias = PlannedTopic | BrokerResponseError
@@ -240,8 +241,44 @@ class Broker:
         if isinstance(result, BrokerResponseError):
             raise result
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and return when clients no longer see it.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic.
+            IllegalStateError: as for `call`.
+        """
+        topic_id = self.call(partial(_topic_id, name))
+
+        def delete(node: Node, done: Callable[[list[bytes | BrokerResponseError]], None]) -> None:
+            node.controller.delete_topics([topic_id], done)
+
+        (result,) = self._running().ask(delete)
+        if isinstance(result, BrokerResponseError):
+            raise result
+
+    def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
+        """The records of a topic, or of one partition, as a consumer gets them: bytes and all.
+
+        By partition, then by offset, without records of open and aborted transactions.
+        Reading them is no request: `requests` and `faults` do not see it.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic or partition.
+            IllegalStateError: as for `call`.
+        """
+
+        def read(node: Node) -> list[ConsumerRecord]:
+            found = node.replicas.topic(topic)
+            indexes = sorted(found.partitions) if partition is None else [partition]
+            partitions = [node.replicas.partition(topic, index) for index in indexes]
+            return [record for one in partitions for record in node.replicas.read_all(one)]
+
+        return self.call(read)
+
     def _intercept(self, node: Node) -> None:
         if self._keep_requests:
+            self.requests.read_names(node)
             node.dispatcher.interceptors.append(self.requests)
         if self._faults is not None:
             _inject(self._faults, node)
@@ -350,6 +387,10 @@ def _inject(faults: Faults, node: Node) -> None:
     from broker_stub.testing.fault_injector import FaultInjector
 
     node.dispatcher.interceptors.append(FaultInjector(faults, node))
+
+
+def _topic_id(name: str, node: Node) -> bytes:
+    return node.replicas.topic(name).topic_id
 
 
 def _bracketed(host: str) -> str:

@@ -22,13 +22,14 @@ from broker_stub.testing.faults import (
     Faults,
     Target,
 )
+from broker_stub.testing.topic_layouts import FETCH, FETCH_WIDE_ERRORS
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
-    from broker_stub.testing.topic_parts import Part, TopicParts
+    from broker_stub.testing.topic_parts import FetchParts, Part, TopicParts
 
 _CLOSE = Intervention(close=True)
 
@@ -39,6 +40,7 @@ class _Hit(NamedTuple):
     fault: Fault
     parts: list[Part]
     group: str | None  # one of several groups in the request
+    topics: Mapping[Target, list[Part]]  # of a Fetch whose partitions all fail
 
 
 _Claim: TypeAlias = Target | str | None
@@ -69,7 +71,7 @@ class FaultInjector:
             return None
         context.memo = hits
         left = request
-        for fault, _, group in hits:
+        for fault, _, group, topics in hits:
             effect = fault.effect
             if isinstance(effect, Drop) and not effect.after:
                 return _CLOSE
@@ -78,6 +80,8 @@ class FaultInjector:
                     left = self._parts(fault).without(left, fault.target)
                 elif group is not None:
                     left = _group_parts().without(left, group)
+                elif topics:
+                    left = self._fetch_parts().without(left, next(iter(topics)))
                 else:
                     return _answer(request, effect.error)
         return Intervention(request=left)
@@ -91,7 +95,7 @@ class FaultInjector:
             return None
         delay_ms = 0.0
         cut_after_bytes = None
-        for fault, parts, group in hits:
+        for fault, parts, group, topics in hits:
             effect = fault.effect
             if isinstance(effect, Delay):
                 delay_ms += effect.milliseconds
@@ -106,6 +110,10 @@ class FaultInjector:
             elif group is not None:
                 assert response is not None  # only a Produce has none
                 _group_parts().fail(request, response, group, effect.error)
+            elif topics:
+                assert response is not None
+                for target, of_topic in topics.items():
+                    self._fetch_parts().fail(response, target, of_topic, effect.error)
             elif effect.after:
                 answer = _answer(request, effect.error)
                 if answer.close:
@@ -126,6 +134,10 @@ class FaultInjector:
             parts: list[Part] | None = []
             if fault.target is not None:
                 parts = self._parts(fault).find(request, fault.target)
+            topics: Mapping[Target, list[Part]] = {}
+            if _fails_partitions(fault):
+                topics = self._fetch_parts().find_all(request)
+                parts = [] if topics else None
             if parts is None or not fault.when.wants():
                 continue
             if not isinstance(fault.effect, Delay):
@@ -136,7 +148,7 @@ class FaultInjector:
                 taken.add(claim)
             fault.when.took()
             fault.hits += 1
-            hits.append(_Hit(fault, parts, group))
+            hits.append(_Hit(fault, parts, group, topics))
             if fault.when.spent:
                 self._faults.discard(fault)
         return hits
@@ -145,6 +157,18 @@ class FaultInjector:
         from broker_stub.testing.topic_parts import topic_parts  # no broker's start waits for it
 
         return topic_parts(self._node, fault.api_key)
+
+    def _fetch_parts(self) -> FetchParts:
+        from broker_stub.testing.topic_parts import FetchParts
+
+        return FetchParts(self._node, FETCH)
+
+
+def _fails_partitions(fault: Fault) -> bool:
+    """Whether the fault fails all partitions of a Fetch: Kafka fails few fetches as a whole."""
+    if fault.api_key != FETCH or fault.target is not None or not isinstance(fault.effect, Fail):
+        return False
+    return fault.effect.error.code not in FETCH_WIDE_ERRORS
 
 
 def _is_in_scope(fault: Fault, request: Message, context: RequestContext) -> bool:

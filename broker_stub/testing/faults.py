@@ -160,8 +160,9 @@ class Faults:
 
         If several faults would fail, drop or cut a request, the oldest one gets it, and the others
         wait for the next. With a topic (and partition), only its part of the response has the
-        error; the rest of the request is served. A produce request with acks=0 has no response, so
-        the connection is closed, as in Kafka.
+        error; the rest of the request is served. Errors stand where Kafka puts them: without a
+        topic, an error of partitions fails every partition of a fetch. A produce request with
+        acks=0 has no response, so the connection is closed, as in Kafka.
 
         A fault that could never be applied is refused, here and by the other methods.
 

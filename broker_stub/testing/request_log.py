@@ -2,13 +2,14 @@
 
 Counts are exact. The last `KEPT` requests are kept, fewer if they are large, and without their
 records: only the header of a record batch stays (61 bytes: producer id, sequence, record count).
+Produce and Fetch requests that name topics by id get the names, too.
 The serving thread writes, a test's threads read; both take `_lock`, and nothing is called under it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
@@ -20,6 +21,8 @@ from pyclient.protocol.schema import Message, Struct
 from pyclient.records.header import HEADER_SIZE
 
 if TYPE_CHECKING:
+    from broker_stub.node import Node
+    from pyclient.protocol.messages.fetch import FetchRequest
     from pyclient.protocol.messages.produce import ProduceRequest
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
@@ -28,6 +31,8 @@ KEPT: Final = 1000
 KEPT_WEIGHT: Final = 200_000
 """The most that is kept, roughly in tens of bytes: a fetch of 1,000 partitions weighs 1,000."""
 _PRODUCE: Final = 0
+_FETCH: Final = 1
+_FETCH_BY_ID_FROM: Final = 13
 _BYTES_PER_WEIGHT: Final = 100
 
 
@@ -59,6 +64,16 @@ class RequestLog:
         self._counts: Counter[type[Message]] = Counter()
         self._received: deque[ReceivedRequest[Message]] = deque()
         self._weight = 0
+        self._names: Callable[[bytes], str | None] = lambda _topic_id: None
+
+    def read_names(self, node: Node) -> None:
+        """Look up topics in this node's image. Called by the broker when it starts."""
+
+        def name(topic_id: bytes) -> str | None:
+            found = node.image.topic_by_id(topic_id)
+            return None if found is None else found.name
+
+        self._names = name
 
     def count(
         self,
@@ -118,6 +133,10 @@ class RequestLog:
         kept = request
         if context.api_key == _PRODUCE:
             kept = _without_records(cast("ProduceRequest", request))
+            for produced in kept.topic_data:
+                produced.name = produced.name or self._names(produced.topic_id) or ""
+        elif context.api_key == _FETCH and context.api_version >= _FETCH_BY_ID_FROM:
+            kept = self._named(cast("FetchRequest", request))
         received = ReceivedRequest(
             kept, context.api_version, context.client_id, context.connection.connection_id
         )
@@ -127,6 +146,21 @@ class RequestLog:
             self._weight += received.weight
             while len(self._received) > KEPT or self._weight > KEPT_WEIGHT:
                 self._weight -= self._received.popleft().weight
+
+    def _named(self, request: FetchRequest) -> FetchRequest:
+        """A copy with the topics' names, which the handler must not see."""
+        copy = type(request)(
+            **{one.name: getattr(request, one.name) for one in type(request).fields}
+        )
+        copy.topics = [
+            type(topic)(
+                topic=self._names(topic.topic_id) or "",
+                topic_id=topic.topic_id,
+                partitions=topic.partitions,
+            )
+            for topic in request.topics
+        ]
+        return copy
 
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext

@@ -33,7 +33,8 @@ class TlsCertificates:
             import trustme
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "certificates for tests are made by the package trustme: pip install trustme"
+                "certificates for tests are made by the package trustme:"
+                " pip install 'kafka-pyclient[testing]'"
             ) from error
         self._folder = Path(folder)
         self.authority: Any = trustme.CA()

@@ -34,6 +34,11 @@ class Layout(NamedTuple):
 
 
 FETCH: Final = 1
+FETCH_WIDE_ERRORS: Final = frozenset({-1, 35, 42, 70, 71, 106})
+"""Errors of a whole Fetch, as in Kafka: of its session, its version, or its form, or unexpected.
+
+Any other error belongs to a partition.
+"""
 _TOPICS: Final = ("topics",)
 _GROUPS: Final = ("groups", "topics")
 

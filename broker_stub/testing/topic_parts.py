@@ -177,6 +177,15 @@ class FetchParts(TopicParts):
             parts += self._remembered(request, target)
         return parts or None
 
+    def find_all(self, request: Any) -> dict[Target, list[Part]]:
+        """All partitions of the request and of its session, by topic."""
+        sessions = self._node.fetch_sessions
+        remembered = sessions.partitions(request.session_id) if request.session_epoch > 0 else ()
+        names = {self._resolved(one.topic, one.topic_id) for one in request.topics}
+        names |= {self._resolved(name, topic_id) for topic_id, name, _ in remembered}
+        targets = [Target(name, None) for name in sorted(filter(None, names))]
+        return {one: parts for one in targets if (parts := self.find(request, one))}
+
     def _remembered(self, request: Any, target: Target) -> Iterator[Part]:
         forgotten = {
             (topic.topic_id, topic.topic, partition)

@@ -163,7 +163,7 @@ class NetworkClient:
             trouble = None if connection is None else connection.trouble(now_ms)
             if trouble is not None:
                 troubles.append(str(trouble))
-        return troubles
+        return list(dict.fromkeys(troubles))  # a bootstrap server may be a known node, too
 
     def is_refused_everywhere(self) -> bool:
         """Whether TLS fails with every node that would serve any request. Any thread."""

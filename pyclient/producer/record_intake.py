@@ -75,9 +75,17 @@ class RecordIntake:
             raise ValueError("a record needs a key or a value")
         key_bytes, value_bytes = key, value
         if self._serialize_key is not None:
-            key_bytes = self._serialize_key(topic, headers or (), key)
+            try:
+                key_bytes = self._serialize_key(topic, headers or (), key)
+            except Exception as error:
+                _note(error, "key", key, topic)
+                raise
         if self._serialize_value is not None:
-            value_bytes = self._serialize_value(topic, headers or (), value)
+            try:
+                value_bytes = self._serialize_value(topic, headers or (), value)
+            except Exception as error:
+                _note(error, "value", value, topic)
+                raise
         if key_bytes.__class__ not in _PAYLOAD_TYPES:
             key_bytes = _to_bytes("key", key_bytes, self._serialize_key is not None)
         if value_bytes.__class__ not in _PAYLOAD_TYPES:
@@ -226,6 +234,12 @@ def check_topic_name(topic: object) -> None:
             f"{topic!r} is not a topic's name: those have up to 249 letters, digits, '.', '_'"
             " and '-'"
         )
+
+
+def _note(error: Exception, name: str, content: object, topic: str) -> None:
+    """Add to the error of a serializer which one failed, and on what; tracebacks show it."""
+    kind = "None" if content is None else f"a {type(content).__name__}"
+    error.add_note(f"{name}_serializer failed; the {name} of the record for {topic!r} is {kind}")
 
 
 def _integer(name: str, number: object) -> int:

@@ -2,12 +2,13 @@
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import spark_connector
 from broker_stub import Broker
-from pyclient import KafkaConsumer, KafkaProducer
+from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from pyclient.errors import (
     KafkaConfigurationError,
     KafkaTimeoutError,
@@ -107,3 +108,26 @@ def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     with pytest.raises(spark_connector.MissingJavaError, match="JAVA_HOME is /nowhere"):
         spark_connector.require_java()
+
+
+@pytest.mark.parametrize("name", ["key", "value"])
+def test_a_serializer_that_fails_is_named(kafka_broker: Broker, name: str) -> None:
+    options: dict[str, Any] = {f"{name}_serializer": str.encode}
+    other = {"key": "value", "value": "key"}[name]
+    with (
+        KafkaProducer(bootstrap_servers=kafka_broker.bootstrap_servers, **options) as producer,
+        pytest.raises(TypeError) as raised,  # as with kafka-python: the serializer's own error
+    ):
+        producer.send("orders", **{other: b"x"})
+    (note,) = raised.value.__notes__
+    assert note == f"{name}_serializer failed; the {name} of the record for 'orders' is None"
+
+
+def test_an_address_stands_in_an_error_once(kafka_broker: Broker) -> None:
+    servers = kafka_broker.bootstrap_servers
+    with KafkaAdminClient(bootstrap_servers=servers, default_api_timeout_ms=500) as admin:
+        admin.list_topics()
+        kafka_broker.kill()
+        with pytest.raises(KafkaTimeoutError) as raised:
+            admin.list_topics()
+    assert str(raised.value).count(servers) == 1

@@ -10,6 +10,7 @@ from broker_stub.testing import Always
 from broker_stub.testing.topic_layouts import LAYOUTS
 from pyclient.errors import (
     ElectionNotNeededError,
+    FetchSessionIdNotFoundError,
     LeaderNotAvailableError,
     NotLeaderOrFollowerError,
     TopicExistsError,
@@ -226,6 +227,33 @@ def test_a_partition_that_the_session_is_told_to_forget_does_not_fail(harness, f
     forgetting = fetch_request(max_wait_ms=0, session_id=session_id, session_epoch=1)
     forgetting.forgotten_topics_data = [ForgottenTopic(topic="orders", partitions=[1])]
     assert fetched(harness.ask(forgetting, 12), ids) == {}
+    assert fault.hits == 0
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_an_error_of_partitions_fails_all_of_a_fetch_and_not_the_response(
+    harness, faults, ids, version
+):
+    opened = harness.ask(fetch_request(ids, max_wait_ms=0, session_epoch=0), version)
+    fault = faults.fail_next(FetchRequest, ERROR, 2)
+    everything = {(name, number): ERROR.code for name in TOPICS for number in range(2)}
+    for epoch in (1, 2):  # these requests name no topic: the session remembers them
+        incremental = fetch_request(session_id=opened.session_id, session_epoch=epoch)
+        response = harness.ask(incremental, version)
+        assert response.error_code == 0
+        assert fetched(response, ids) == everything
+    assert fault.hits == 2
+
+
+def test_an_error_of_the_session_fails_a_fetch_as_a_whole(harness, faults, ids):
+    faults.fail_next(FetchRequest, FetchSessionIdNotFoundError)
+    response = harness.ask(fetch_request(ids), 12)
+    assert response.error_code == FetchSessionIdNotFoundError.code
+
+
+def test_an_error_of_partitions_waits_for_a_fetch_that_has_some(harness, faults, ids):
+    fault = faults.fail_next(FetchRequest, ERROR)
+    assert harness.ask(fetch_request(max_wait_ms=0), 12).error_code == 0
     assert fault.hits == 0
 
 
