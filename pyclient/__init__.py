@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyclient.consumer.consumer import KafkaConsumer
     from pyclient.consumer.health.report import ConsumerHealth
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
-    from pyclient.interceptors import ProducerInterceptor
+    from pyclient.interceptors import ConsumerInterceptor, ProducerInterceptor
     from pyclient.producer.producer import KafkaProducer
     from pyclient.records.record import ConsumerRecord
     from pyclient.serialization import (
@@ -53,6 +53,7 @@ __all__ = [
     "NATIVE_REASON",
     "ConsumerGroupMetadata",
     "ConsumerHealth",
+    "ConsumerInterceptor",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "DefaultSerializer",
@@ -76,6 +77,7 @@ __all__ = [
 
 _HOMES = {
     "ConsumerHealth": "pyclient.consumer.health.report",
+    "ConsumerInterceptor": "pyclient.interceptors",
     "ConsumerRebalanceListener": "pyclient.consumer.rebalance_listener",
     "ConsumerRecord": "pyclient.records.record",
     "DefaultSerializer": "pyclient.serialization",

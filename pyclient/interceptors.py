@@ -5,9 +5,12 @@ not called. Exceptions are logged and ignored.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyclient.types import ProducerRecord, RecordMetadata
+from pyclient.types import OffsetAndMetadata, ProducerRecord, RecordMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from pyclient.records.record import ConsumerRecord
 
 
 class ProducerInterceptor:
@@ -36,3 +39,29 @@ class ProducerInterceptor:
 
     def close(self) -> None:
         """Called when the client is closed."""
+
+
+class ConsumerInterceptor:
+    """Sees, and may change, what a consumer returns; is told what it has committed.
+
+    Called on the thread that uses the consumer. `poll_arrow` has no part in this.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Called once before all else, with the client's options by Kafka's dotted names."""
+
+    def on_consume(
+        self, records: Mapping[TopicPartition, list["ConsumerRecord"]]
+    ) -> Mapping[TopicPartition, list["ConsumerRecord"]]:
+        """The records to return instead, by partition; an iteration asks record by record.
+
+        Several interceptors are asked in turn, each with what the one before it returned. What
+        is left out counts as returned: the position is behind it.
+        """
+        return records
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """The group has these offsets now, by a call of the program or an automatic commit."""
+
+    def close(self) -> None:
+        """The client is closed."""

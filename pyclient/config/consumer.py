@@ -214,6 +214,23 @@ DEFINITION = ConfigDefinition(
             None,
             "Exclude Kafka's internal topics from pattern subscriptions.",
         ),
+        ConfigKey(
+            "client.rack",
+            str,
+            None,
+            None,
+            "The rack this client is in. Told to the group's leader, whose assignor prefers"
+            " partitions with a replica there.",
+        ),
+        ConfigKey(
+            "interceptor.classes",
+            list,
+            None,
+            None,
+            "Objects or classes that see all records and commits, in this order: see"
+            " ConsumerInterceptor.",
+            aliases=("interceptors",),
+        ),
     ),
     (
         *COMMON_REFUSED,
@@ -224,12 +241,8 @@ DEFINITION = ConfigDefinition(
             " the offsets of what is processed: commit(offsets)",
             (True,),
         ),
-        RefusedKey("client.rack", "reading from followers is not supported yet", ("", None)),
         RefusedKey("group.protocol", _KIP_848, ("classic",)),
         RefusedKey("group.remote.assignor", _KIP_848),
-        RefusedKey(
-            "interceptor.classes", "consumer interceptors are not supported yet", ([], (), "", None)
-        ),
         RefusedKey("legacy.iterator", "there is one iterator", (False,)),
         RefusedKey("metric.group.prefix", "groups have Kafka's names", ("consumer",)),
     ),

@@ -324,6 +324,18 @@ class ConsumerOptions(CommonOptions, total=False):
     exclude_internal_topics: bool
     """Exclude Kafka's internal topics from pattern subscriptions."""
 
+    client_rack: str | None
+    """The rack this client is in. Told to the group's leader, whose assignor prefers partitions
+    with a replica there.
+    """
+
+    interceptor_classes: str | Sequence[Any] | None
+    """Objects or classes that see all records and commits, in this order: see ConsumerInterceptor.
+    """
+
+    interceptors: str | Sequence[Any] | None
+    """Another name of `interceptor_classes`."""
+
 
 class AdminOptions(CommonOptions, total=False):
     """Options of `KafkaAdminClient`."""

@@ -13,6 +13,7 @@
 - `consumer`: `KafkaConsumer`
 - `core`: wires the parts, and owns their lifecycle
 - `inbox`: actions and errors from the I/O thread for the caller's thread
+- `interceptors`: calls `ConsumerInterceptor` plugins
 - `iteration`: `for record in consumer`
 - `metrics`: Kafka's consumer metrics
 - `partition_state`: the state of one assigned partition

@@ -20,6 +20,7 @@ from pyclient.consumer.arguments import (
 from pyclient.consumer.core import ConsumerCore
 from pyclient.consumer.fetch.completed_fetch import UNLIMITED
 from pyclient.consumer.health.report import ConsumerHealth
+from pyclient.consumer.interceptors import InterceptedRecords
 from pyclient.consumer.offsets.list_offsets import EARLIEST, LATEST
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.poll_loop import PollLoop
@@ -108,7 +109,14 @@ class KafkaConsumer:
         self._in_use = UseGuard()
         self._loop = PollLoop(self._core, self._in_use)
         self._api_timeout_ms: float = config["default.api.timeout.ms"]
-        self._core.start()
+        self._records: Iterator[ConsumerRecord] = self._loop.iterator.cursor
+        if self._core.interceptors:
+            self._records = InterceptedRecords(self._records, self._core.interceptors)
+        try:
+            self._core.start()
+        except BaseException:
+            self._core.interceptors.close()
+            raise
         if names:
             self.subscribe(names)
 
@@ -213,7 +221,7 @@ class KafkaConsumer:
                 for one in self._loop.poll(timeout_ms, count, update_offsets):
                     found[one.at.partition] = one.records
                 self._loop.returned()
-                return found
+                return self._core.interceptors.on_consume(found) if found else found
             except BaseException:
                 self._loop.recover(is_cut_off=bool(found))
                 raise
@@ -258,10 +266,10 @@ class KafkaConsumer:
                 raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self._loop.iterator.cursor
+        return self._records
 
     def __next__(self) -> ConsumerRecord:
-        return next(self._loop.iterator.cursor)
+        return next(self._records)
 
     def wakeup(self) -> None:
         """Make the waiting call, or else the next one, raise WakeupError. Any thread."""
@@ -539,6 +547,7 @@ class KafkaConsumer:
             try:
                 self._loop.close(autocommit, timeout_ms)
             finally:
+                self._core.interceptors.close()
                 for key in ("key.deserializer", "value.deserializer"):
                     close = getattr(self.config[key], "close", None)
                     if callable(close):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pyclient.config import plugins
 from pyclient.consumer.caller_requests import CallerRequests
 from pyclient.consumer.caller_wait import CallerWait
 from pyclient.consumer.fetch.buffer import FetchBuffer
@@ -28,6 +29,7 @@ from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.health.monitor import HealthMonitor
 from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.interceptors import ConsumerInterceptors
 from pyclient.consumer.iteration import AttentionAlarm, RecordIterator
 from pyclient.consumer.metrics import ConsumerMetrics
 from pyclient.consumer.offsets.auto_commit import AutoCommit
@@ -68,6 +70,7 @@ class ConsumerCore:
     Attributes:
         config, engine: the options; the I/O thread and its connections.
         subscription, inbox, metrics, poll_timer: shared by both threads.
+        interceptors: called by the caller's thread.
         health: notices stalls; any thread may ask it.
         collector, iterator, rebalancer: used by the caller's thread alone.
         alarm: interrupts an iteration when something is due.
@@ -84,6 +87,10 @@ class ConsumerCore:
             client_id=client_id,
             allow_auto_create_topics=config["allow.auto.create.topics"],
             environment=environment,
+        )
+        configured = config["interceptor.classes"]
+        self.interceptors = ConsumerInterceptors(
+            plugins.create("interceptor.classes", configured, config)
         )
         self.metrics = ConsumerMetrics(engine.clock)
         self.subscription = SubscriptionState(_RESETS[config["auto.offset.reset"]])
@@ -139,6 +146,7 @@ class ConsumerCore:
             self.wait,
             config["default.api.timeout.ms"],
             config["default.offset.commit.callback"],
+            self.interceptors.on_commit,
         )
         self.auto_commit = AutoCommit(
             config["enable.auto.commit"],
@@ -226,7 +234,7 @@ class ConsumerCore:
             config["heartbeat.interval.ms"],
             config["max.poll.interval.ms"],
             config["request.timeout.ms"],
-            None,
+            config["client.rack"] or None,
         )
         self.membership = membership = ClassicMembership(
             options,

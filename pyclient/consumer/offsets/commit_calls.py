@@ -30,8 +30,11 @@ class CommitCalls:
         wait: CallerWait,
         api_timeout_ms: float,
         default_callback: CommitCallback | None,
+        on_committed: Callable[[Offsets], None],
     ) -> None:
+        """`on_committed` tells the interceptors of a commit that was made; it does not raise."""
         self.default_callback = default_callback
+        self._on_committed = on_committed
         self._requests = requests
         self._wait = wait
         self._api_timeout_ms = api_timeout_ms
@@ -57,15 +60,16 @@ class CommitCalls:
         except BaseException:  # an interrupt may come anywhere
             pending.abandon()
             raise
+        self._on_committed(offsets)
 
     def commit_before_revocation(self, offsets: Offsets, timeout_ms: float) -> Pending[None]:
         """Commit what is about to be given up, with retries, without waiting for it."""
-        return self._requests.commit(offsets, timeout_ms, CommitRetries.REVOCATION)
+        then = partial(self._then, offsets, None)
+        return self._requests.commit(offsets, timeout_ms, CommitRetries.REVOCATION, then)
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None) -> Pending[None]:
         """Commit, without retries; the callback runs on the caller's thread, in a later poll."""
-        callback = callback or self.default_callback
-        then = None if callback is None else partial(callback, offsets)
+        then = partial(self._then, offsets, callback or self.default_callback)
         pending = self._requests.commit(offsets, self._api_timeout_ms, CommitRetries.NONE, then)
         self._in_flight.append(pending)
         while self._in_flight[0].is_done and len(self._in_flight) > 1:
@@ -75,3 +79,12 @@ class CommitCalls:
     def are_done(self) -> bool:
         """Whether every commit of `commit_async` has its result."""
         return all(one.is_done for one in self._in_flight)
+
+    def _then(
+        self, offsets: Offsets, callback: CommitCallback | None, error: KafkaError | None
+    ) -> None:
+        """A commit that nobody waited for is over. Inside a later poll."""
+        if error is None:
+            self._on_committed(offsets)
+        if callback is not None:
+            callback(offsets, error)

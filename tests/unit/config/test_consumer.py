@@ -80,7 +80,6 @@ def test_iteration_ends_never_by_default_and_after_any_time_when_asked() -> None
     ("option", "value", "reason"),
     [
         ("group_protocol", "consumer", "only the classic group protocol"),
-        ("client_rack", "a", "followers"),
         ("legacy_iterator", True, "one iterator"),
     ],
 )
