@@ -5,12 +5,9 @@ not called. Exceptions are logged and ignored.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyclient.types import OffsetAndMetadata, ProducerRecord, RecordMetadata, TopicPartition
-
-if TYPE_CHECKING:
-    from pyclient.records.record import ConsumerRecord
 
 
 class ProducerInterceptor:
@@ -51,9 +48,9 @@ class ConsumerInterceptor:
         """Called once before all else, with the client's options by Kafka's dotted names."""
 
     def on_consume(
-        self, records: Mapping[TopicPartition, list["ConsumerRecord"]]
-    ) -> Mapping[TopicPartition, list["ConsumerRecord"]]:
-        """The records to return instead, by partition; an iteration asks record by record.
+        self, records: Mapping[TopicPartition, list[Any]]
+    ) -> Mapping[TopicPartition, list[Any]]:
+        """The `ConsumerRecord`s to return instead; an iteration asks record by record.
 
         Several interceptors are asked in turn, each with what the one before it returned. What
         is left out counts as returned: the position is behind it.
