@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from pyclient.admin.records import look_up_offsets
+from pyclient.admin.records import look_up_each, look_up_offsets
 from pyclient.admin.sending.calls import AdminCalls
 from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
 from pyclient.admin.sending.requests import AdminRequests
@@ -296,7 +296,7 @@ class GroupOffsetCalls(AdminCalls):
             timeout_ms: how long the call may take; by default `default_api_timeout_ms`.
 
         Raises:
-            KafkaError: an offset could not be read, as of a topic that does not exist any more.
+            KafkaError: the committed offsets could not be read.
         """
         level = member_of(IsolationLevel, isolation_level)
         deadline = self._requests.deadline(timeout_ms)
@@ -310,25 +310,28 @@ class GroupOffsetCalls(AdminCalls):
         if not committed:
             return {}
         first, last = (
-            look_up_offsets(self._requests, dict.fromkeys(committed, spec), level, deadline)
+            look_up_each(self._requests, dict.fromkeys(committed, spec), level, deadline)
             for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
         )
-        unread = {
-            key: max(offset, first[key].offset)
-            for key, offset in committed.items()
-            if max(offset, first[key].offset) < last[key].offset
-        }
+        errors = {key: first[key].error or last[key].error for key in committed}
+        unread = {}
+        for key, offset in committed.items():
+            start = max(offset, first[key].result.offset)
+            if errors[key] is None and start < last[key].result.offset:
+                unread[key] = start
         written_ms = first_timestamps(self._requests, unread, level, deadline)
         now_ms = self._requests.now_ms()
-        return {
-            key: PartitionLag(
-                committed=offset,
-                end=last[key].offset,
-                lag=last[key].offset - offset,
-                time_lag_ms=_time_lag_ms(written_ms[key], now_ms) if key in unread else 0,
-            )
-            for key, offset in committed.items()
-        }
+        lags = {}
+        for key, offset in committed.items():
+            lag = PartitionLag(committed=offset, end=None, lag=None, time_lag_ms=None, error=None)
+            if (error := errors[key]) is not None:
+                lag["error"] = str(error)
+            else:
+                end = last[key].result.offset
+                age = _time_lag_ms(written_ms[key], now_ms) if key in unread else 0
+                lag.update(end=end, lag=end - offset, time_lag_ms=age)
+            lags[key] = lag
+        return lags
 
 
 def committed_offsets(

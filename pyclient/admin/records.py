@@ -6,11 +6,13 @@ from typing import Final
 from pyclient.admin.sending.calls import AdminCalls
 from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
 from pyclient.admin.sending.requests import AdminRequests
+from pyclient.admin.sending.results import Outcome
 from pyclient.admin.sending.routes import LeaderRoute, to_node
 from pyclient.admin.sending.work import Route, Work, raise_first_error
 from pyclient.admin.types.enums import member_of
 from pyclient.admin.types.offsets import IsolationLevel, OffsetSpec
 from pyclient.admin.types.topics import DeletedRecords
+from pyclient.error_codes import code_of
 from pyclient.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -18,6 +20,7 @@ from pyclient.protocol.messages.delete_records import (
 )
 from pyclient.protocol.messages.list_offsets import (
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
@@ -103,7 +106,26 @@ def look_up_offsets(
     deadline: Deadline,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
     """Look offsets up at the leaders; see `RecordCalls.list_partition_offsets`."""
-    outcomes = requests.settle(
+    outcomes = look_up_each(requests, specs, level, deadline)
+    raise_first_error(outcomes)
+    return {
+        key: OffsetAndTimestamp(
+            result.offset,
+            result.timestamp,
+            result.leader_epoch if result.leader_epoch >= 0 else None,
+        )
+        for key, (result, _) in outcomes.items()
+    }
+
+
+def look_up_each(
+    requests: AdminRequests,
+    specs: Mapping[TopicPartition, OffsetSpec | int],
+    level: IsolationLevel,
+    deadline: Deadline,
+) -> dict[TopicPartition, Outcome[ListOffsetsPartitionResponse]]:
+    """The same, with an outcome for each partition."""
+    return requests.settle(
         Work(
             {
                 key: (key, ListOffsetsPartition(partition_index=key.partition, timestamp=spec))
@@ -123,14 +145,8 @@ def look_up_offsets(
             LeaderRoute(requests),
             deadline,
             repeatable=True,
+            refusal=lambda key, error: ListOffsetsPartitionResponse(
+                partition_index=key.partition, error_code=code_of(error)
+            ),
         )
     )
-    raise_first_error(outcomes)
-    return {
-        key: OffsetAndTimestamp(
-            result.offset,
-            result.timestamp,
-            result.leader_epoch if result.leader_epoch >= 0 else None,
-        )
-        for key, (result, _) in outcomes.items()
-    }

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pyclient.admin.sending.partition_keys import by_topic, partition_name
 from pyclient.admin.sending.requests import AdminRequests
 from pyclient.admin.sending.routes import LeaderRoute
-from pyclient.admin.sending.work import Work, raise_first_error
+from pyclient.admin.sending.work import Work
 from pyclient.admin.types.offsets import IsolationLevel
 from pyclient.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pyclient.records.batch import iter_batches
@@ -74,8 +74,8 @@ def _fetch(
             repeatable=True,
         )
     )
-    raise_first_error(outcomes)
-    return {key: one.result.records for key, one in outcomes.items()}
+    # An error is no record: retention may have deleted it since it was looked up.
+    return {key: None if one.error else one.result.records for key, one in outcomes.items()}
 
 
 def _timestamp(records: Any, position: int) -> int | None:

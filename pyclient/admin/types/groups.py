@@ -159,12 +159,14 @@ class PartitionLag(AdminResult):
             before the topic was deleted and created again.
         time_lag_ms: how long ago the first unread record was written, by its timestamp and this
             machine's clock; 0 if all was read, None if the record has no timestamp.
+        error: why the others are None, as of a topic that does not exist any more.
     """
 
     committed: int
-    end: int
-    lag: int
+    end: int | None
+    lag: int | None
     time_lag_ms: int | None
+    error: str | None
 
 
 class MemberInformation(NamedTuple):

@@ -117,6 +117,13 @@ def test_offsets_come_from_each_groups_coordinator(admin, brokers, versions):
     assert [len(broker.received(OffsetFetchRequest)) for broker in brokers] == [1, 1]
 
 
+def test_lag_is_an_error_for_the_partition_that_has_one(admin, brokers):
+    brokers[0].on(OffsetFetchRequest, offsets)
+    lag = admin.lag("billing")[FIRST]
+    assert (lag.committed, lag.end, lag.lag, lag.time_lag_ms) == (1, None, None, None)
+    assert "topic 'orders'" in lag.error
+
+
 def committed(*errors):
     """Answers with each error in turn."""
     return [
