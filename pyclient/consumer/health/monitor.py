@@ -1,7 +1,9 @@
 """Notices stalls: each is logged with its reason once, and again when it ends.
 
-Runs on the I/O thread as a request manager that looks every second or two. `health` may be called
-by any thread, also while the I/O thread is stuck: it reads what is replaced whole.
+Runs on the I/O thread as a request manager. It looks when the loop turns anyway, at most once a
+second, and wakes the loop itself only when something could have stalled by then: an idle client
+stays idle. `health` may be called by any thread, also while the I/O thread is stuck: it reads what
+is replaced whole.
 
 A broker that leaves a partition out of its fetch session looks like one without new records. So
 partitions that no response has mentioned for a while are looked up by ListOffsets, a bounded number
@@ -40,6 +42,7 @@ _LOOK_EVERY_MS: Final = 1_000
 _LOOK_AT_MANY_EVERY_MS: Final = 2_500
 _MANY: Final = 1_000
 _SILENT_AFTER_MS: Final = 4_000
+_LOOK_UP_EVERY_MS: Final = 6_000
 _LOOKUPS_MAX: Final = 1_000
 _LOOKUP_TIMEOUT_MS: Final = 10_000
 _MEMBERSHIP: Final = "the membership"
@@ -92,7 +95,8 @@ class HealthMonitor:
         self._group_id = group_id
         self._fetch_patience_ms = fetch_wait_ms + STALLED_AFTER_MS
         self._heartbeat_patience_ms = heartbeat_interval_ms + STALLED_AFTER_MS
-        self._look_at_ms = -math.inf
+        self._looked_at_ms = -math.inf
+        self._wake_at_ms = math.inf
         self._seen: dict[TopicPartition, _Seen] = {}
         self._settled_at_ms: float | None = None
         self._left_out: dict[TopicPartition, _LeftOut] = {}
@@ -107,18 +111,22 @@ class HealthMonitor:
             if self._stalls:
                 self._report({}, now_ms)
             return NOTHING_TO_DO
-        if now_ms >= self._look_at_ms:
-            self._look(now_ms)
-            is_many = len(self._seen) > _MANY
-            self._look_at_ms = now_ms + (_LOOK_AT_MANY_EVERY_MS if is_many else _LOOK_EVERY_MS)
-        return PollResult((), self._look_at_ms)
+        is_many = len(self._seen) > _MANY
+        look_every_ms = _LOOK_AT_MANY_EVERY_MS if is_many else _LOOK_EVERY_MS
+        next_look_ms = self._looked_at_ms + look_every_ms
+        if now_ms >= next_look_ms:
+            self._looked_at_ms, next_look_ms = now_ms, now_ms + look_every_ms
+            self._wake_at_ms = self._look(now_ms)
+        return PollResult((), max(self._wake_at_ms, next_look_ms))
 
     def close(self, error: KafkaError) -> None:
         """Nothing waits here."""
 
-    def _look(self, now_ms: float) -> None:
+    def _look(self, now_ms: float) -> float:
+        """Find the stalls; return when to look again even if nothing else happens until then."""
         stalls: dict[str, tuple[float, str]] = {}
-        membership = self._membership_stall(self._membership.status(), now_ms)
+        status = self._membership.status()
+        membership = self._membership_stall(status, now_ms)
         if membership is not None:
             stalls[_MEMBERSHIP] = membership
         facts = self._subscription.facts()
@@ -131,10 +139,14 @@ class HealthMonitor:
         }
         seen: dict[TopicPartition, _Seen] = {}
         silent = []
+        next_stall_ms = self._membership_patience_ends_ms(status)
         for one in facts:
             diagnosis = self._diagnose(one, now_ms)
             now_seen = self._update(one, diagnosis, now_ms)
             seen[one.partition] = now_seen
+            if diagnosis.should_flow:
+                patience_ends_ms = now_seen.flowed_at_ms + self._patience_ms(one)
+                next_stall_ms = min(next_stall_ms, patience_ends_ms)
             stall = self._partition_stall(one, diagnosis, now_seen, now_ms)
             if stall is not None:
                 stalls[_name(one.partition)] = stall
@@ -143,6 +155,7 @@ class HealthMonitor:
         self._seen = seen
         self._look_up(silent, now_ms)
         self._report(stalls, now_ms)
+        return now_ms if stalls else next_stall_ms  # a stall may end any time
 
     def _diagnose(self, facts: PartitionFacts, now_ms: float) -> Diagnosis:
         return diagnose(
@@ -179,10 +192,24 @@ class HealthMonitor:
         if left_out is not None and facts.fetch_offset < left_out.end_offset:
             self._sessions.renew_session(facts.partition)
             return left_out.since_ms, left_out.reason
-        patience_ms = STALLED_AFTER_MS if facts.position is None else self._fetch_patience_ms
-        if now_ms - seen.flowed_at_ms < patience_ms:
+        if now_ms - seen.flowed_at_ms < self._patience_ms(facts):
             return None
         return seen.flowed_at_ms, diagnosis.reason or "no fetch of it was answered"
+
+    def _patience_ms(self, facts: PartitionFacts) -> float:
+        """How long a partition may bring nothing before that counts as a stall."""
+        return STALLED_AFTER_MS if facts.position is None else self._fetch_patience_ms
+
+    def _membership_patience_ends_ms(self, status: MembershipStatus) -> float:
+        """When the membership counts as stalled if nothing is heard until then."""
+        if not status.is_settled:
+            return (self._settled_at_ms or 0.0) + STALLED_AFTER_MS
+        if not status.needs_coordinator:
+            return math.inf
+        if status.coordinator is None:
+            return status.coordinator_since_ms + STALLED_AFTER_MS
+        heard_at_ms = max(status.last_heartbeat_at_ms or 0.0, status.since_ms)
+        return heard_at_ms + self._heartbeat_patience_ms + 1
 
     def _membership_stall(
         self, status: MembershipStatus, now_ms: float
@@ -228,7 +255,7 @@ class HealthMonitor:
         # Those that were looked up longest ago come first.
         silent.sort(key=lambda one: self._looked_up_ms(one.partition))
         for one in silent[:_LOOKUPS_MAX]:
-            if now_ms - self._looked_up_ms(one.partition) < _SILENT_AFTER_MS:
+            if now_ms - self._looked_up_ms(one.partition) < _LOOK_UP_EVERY_MS:
                 break
             at = PartitionEpoch(one.partition, one.epoch)
             self._left_out[one.partition] = _LeftOut(at, -1, now_ms, "")

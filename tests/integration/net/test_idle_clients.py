@@ -73,9 +73,10 @@ def paused_member(world: Simulation) -> Client:
         (producer, METADATA),
         (admin, METADATA),
         # A fetch waits at the broker for half a second: two of them in each second, at most.
-        (reader, {**METADATA, "Fetch": 1_200}),
+        # Every 6 s a silent partition's end is looked up: it may be left out of a fetch session.
+        (reader, {**METADATA, "Fetch": 1_200, "ListOffsets": 100}),
         (paused_reader, METADATA),
-        (member, {**METADATA, "Fetch": 1_200, "Heartbeat": 200}),
+        (member, {**METADATA, "Fetch": 1_200, "Heartbeat": 200, "ListOffsets": 100}),
         (paused_member, {**METADATA, "Heartbeat": 200}),
     ],
 )
