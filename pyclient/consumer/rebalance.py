@@ -69,6 +69,9 @@ class Rebalancer:
             self._release,
             self._report,
         )
+        # What the listener was told has to be done, and the reverse, also if the step is
+        # cancelled meanwhile: else it would hear twice, or of partitions that it never got.
+        self._consequences = (self._drop, self._tell_added, self._release, self._report)
 
     def run(self, step: RebalanceStep) -> bool:
         """Continue a step; True once it is over. Raises what the program's listener raised."""
@@ -78,7 +81,7 @@ class Rebalancer:
             step.progress = _Progress()
         progress: _Progress = step.progress
         while progress.phase < len(self._phases):
-            if step.is_cancelled:
+            if step.is_cancelled and self._phases[progress.phase] not in self._consequences:
                 if progress.commit is not None:
                     progress.commit.abandon()
                 break

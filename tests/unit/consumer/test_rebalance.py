@@ -238,6 +238,37 @@ def test_a_step_that_the_caller_has_begun_stops_where_it_is(world):
     assert abandoned == [True]
 
 
+def test_what_the_listener_was_told_is_done_though_the_step_is_cancelled_meanwhile(world):
+    world.own(P0)
+    step = RebalanceStep(StepKind.ASSIGN, (P1,))
+    tell = world.listener.on_partitions_revoked
+
+    def tell_and_cancel(revoked):
+        tell(revoked)
+        step.cancel()
+
+    world.listener.on_partitions_revoked = tell_and_cancel
+    assert world.run(step)
+    assert world.owned() == []
+    world.run(RebalanceStep(StepKind.LOSE))
+    assert world.listener.calls == [("revoked", [0])]
+
+
+def test_partitions_that_were_taken_are_told_though_the_step_is_cancelled_meanwhile(world):
+    assign = world.subscription.assign_from_group
+    step = RebalanceStep(StepKind.ASSIGN, (P1,))
+
+    def assign_and_cancel(partitions):
+        assign(partitions)
+        step.cancel()
+
+    world.subscription.assign_from_group = assign_and_cancel
+    assert world.run(step)
+    assert world.owned() == [P1]
+    world.run(RebalanceStep(StepKind.LOSE))
+    assert world.listener.calls == [("assigned", [1]), ("lost", [1])]
+
+
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
 def test_the_first_exception_of_a_listener_comes_out_at_the_end_of_the_step(world, error):
     world.own(P0)
