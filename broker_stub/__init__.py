@@ -19,7 +19,7 @@ run, and most runs need no broker.
 - `arguments`: checks what `Broker(...)` is given
 - `blocking_work`: the interface to the thread that may block
 - `broker`: `Broker`: start, stop, kill, restart
-- `diagnostics`: log lines
+- `diagnostics`: log lines; `request_trace`: logs requests
 - `dispatch`: from a request's bytes to its handler and back; checks versions
 - `integer_types`: the integer types of options
 - `lifecycle_lock`: one start or stop at a time

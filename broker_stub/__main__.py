@@ -57,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(BrokenPipeError):  # the reader, such as head, has closed its end
             _print(_listed_options())
         return 0
+    if parsed.log_level is not None:
+        import logging  # a broker that logs nothing starts faster
+
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("broker_stub").setLevel(parsed.log_level.upper())
     try:
         from broker_stub import Broker  # noqa: F401
     except ImportError as error:  # on Windows, say
@@ -216,6 +221,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="a file of such options; --config overrides it",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "warning", "error"),
+        help="what to log to standard error; debug logs every request (default: warning)",
     )
     parser.add_argument(
         "--list-options",

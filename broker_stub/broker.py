@@ -21,6 +21,7 @@ from broker_stub.arguments import (
     given_log_dirs,
     given_topic,
 )
+from broker_stub.diagnostics import is_tracing
 from broker_stub.lifecycle_lock import LifecycleLock
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.node import Node
@@ -277,6 +278,10 @@ class Broker:
         return self.call(read)
 
     def _intercept(self, node: Node) -> None:
+        if is_tracing():
+            from broker_stub.request_trace import RequestTrace
+
+            node.dispatcher.interceptors.append(RequestTrace())
         if self._keep_requests:
             self.requests.read_names(node)
             node.dispatcher.interceptors.append(self.requests)

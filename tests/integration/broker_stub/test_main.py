@@ -208,6 +208,15 @@ def test_a_list_of_options_that_nobody_reads_to_its_end_is_no_error():
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("level", ["debug", "error"])
+def test_the_log_level_debug_logs_every_request(level):
+    with ServerProcess("--log-level", level) as server:
+        assert partitions_of(server.port, "orders") == 1
+        assert server.signal(signal.SIGTERM) == 0
+        logged = "DEBUG broker_stub.request_trace: MetadataRequest v9 of " in server.errors()
+    assert logged == (level == "debug")
+
+
 def test_its_version_is_the_packages():
     result = subprocess.run(
         command("--version"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
