@@ -45,3 +45,13 @@ def test_its_partitioner_sends_keys_where_librdkafka_does(kafka_broker: Broker) 
         ours = {key: producer.send("orders", b"v", key=key).get(20).partition for key in KEYS}
         producer.send("orders", b"v").get(20)
     assert ours == theirs
+
+
+def test_what_is_sent_in_a_coroutine_comes_to_the_consumer_in_its_thread(
+    kafka_broker: Broker,
+) -> None:
+    (number,) = [n for n, example in enumerate(EXAMPLES) if "asyncio" in example]
+    found = run_example(number, kafka_broker)
+    assert found["metadata"].offset == 0
+    ((record,),) = found["records"].values()
+    assert record.value == b"one espresso"
