@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from pyclient.config.options import ConsumerOptions
     from pyclient.consumer.pending import Pending
+    from pyclient.metrics import KafkaMetric, MetricName
     from pyclient.records.record import ConsumerRecord
 
 _NOT_THERE = {
@@ -359,6 +360,17 @@ class KafkaConsumer:
         offsets = self._subscription.offsets(partition)
         return None if offsets is None else offsets.high_watermark
 
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How far the position is behind the end, as of the last fetch; None if that is unknown.
+
+        With `isolation_level="read_committed"` the end is the last stable offset: what open
+        transactions have written cannot be read yet. Markers count, as they do in Java.
+        """
+        with self._in_use:
+            check_partitions([partition])
+            self._loop.settle()
+            return self._subscription.lag(partition)
+
     # --- commits -----------------------------------------------------------------------------
 
     def commit(
@@ -519,9 +531,23 @@ class KafkaConsumer:
         """Whether a broker has answered."""
         return self._engine.metadata.snapshot.version > 0
 
-    def metrics(self) -> dict[str, dict[str, float]]:
-        """The metrics, by Kafka's groups and names."""
-        return self._core.metrics.snapshot(self._subscription)
+    @overload
+    def metrics(self, raw: Literal[False] = False) -> dict[str, dict[str, float]]: ...
+
+    @overload
+    def metrics(self, raw: Literal[True]) -> dict[MetricName, KafkaMetric]: ...
+
+    def metrics(
+        self, raw: bool = False
+    ) -> dict[str, dict[str, float]] | dict[MetricName, KafkaMetric]:
+        """The metrics, by Kafka's groups and names; `raw` returns a `KafkaMetric` for each.
+
+        Those of a partition are named as in "orders-0.records-lag".
+        """
+        metrics = self._core.metrics
+        if raw:
+            return metrics.metrics(self._subscription, self._core.client_id)
+        return metrics.snapshot(self._subscription)
 
     def health(self) -> ConsumerHealth:
         """What each partition and the membership are doing, since when, and what is stalled.

@@ -82,6 +82,7 @@ class ConsumerCore:
 
     def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
         self.config = config
+        self.client_id = client_id
         self.engine = engine = Engine(
             config,
             client_id=client_id,
@@ -93,7 +94,9 @@ class ConsumerCore:
             plugins.create("interceptor.classes", configured, config)
         )
         self.metrics = ConsumerMetrics(engine.clock)
-        self.subscription = SubscriptionState(_RESETS[config["auto.offset.reset"]])
+        self.subscription = SubscriptionState(
+            _RESETS[config["auto.offset.reset"]], config["isolation.level"] == "read_committed"
+        )
         self.inbox = Inbox(engine.waiter, engine.submit)
         self.poll_timer = PollTimer(config["max.poll.interval.ms"])
         self.iterator = RecordIterator(self.subscription)

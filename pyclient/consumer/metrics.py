@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyclient.clock import Clock
-from pyclient.metrics import WindowedTotals
+from pyclient.metrics import KafkaMetric, MetricName, WindowedTotals
+from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
     from pyclient.consumer.group.membership import GroupMembership
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 FETCH_GROUP: Final = "consumer-fetch-manager-metrics"
 COORDINATOR_GROUP: Final = "consumer-coordinator-metrics"
 CONSUMER_GROUP: Final = "consumer-metrics"
+RECORDS_LAG: Final = "records-lag"
+RECORDS_LEAD: Final = "records-lead"
 
 
 class ConsumerMetrics:
@@ -83,7 +86,7 @@ class ConsumerMetrics:
     def snapshot(self, subscription: SubscriptionState) -> dict[str, dict[str, float]]:
         """All figures, by group and name."""
         now_ms = self._clock.monotonic_ms()
-        records_lag_max = max(subscription.lags().values(), default=float("nan"))
+        lags, leads = subscription.lags(), subscription.leads()
         program, network = self._program, self._network
         return {
             FETCH_GROUP: {
@@ -98,7 +101,10 @@ class ConsumerMetrics:
                 "fetch-size-max": network.largest("bytes"),
                 "fetch-latency-avg": network.average("fetch_ms", "answers"),
                 "fetch-latency-max": network.largest("fetch_ms"),
-                "records-lag-max": records_lag_max,
+                "records-lag-max": max(lags.values(), default=float("nan")),
+                "records-lead-min": min(leads.values(), default=float("nan")),
+                **{f"{_name(one)}.{RECORDS_LAG}": lag for one, lag in lags.items()},
+                **{f"{_name(one)}.{RECORDS_LEAD}": lead for one, lead in leads.items()},
             },
             CONSUMER_GROUP: {
                 "last-poll-seconds-ago": (now_ms - self._polled_at_ms) / 1000,
@@ -111,6 +117,28 @@ class ConsumerMetrics:
                 **self._group_figures(now_ms),
             },
         }
+
+    def metrics(
+        self, subscription: SubscriptionState, client_id: str
+    ) -> dict[MetricName, KafkaMetric]:
+        """Every figure as an object of its own, as kafka-python's reporters expect them.
+
+        Those of a partition have its topic and number as tags, as in Java.
+        """
+        metrics = {}
+        for group, figures in self.snapshot(subscription).items():
+            for key in figures:
+                where, _, name = key.rpartition(".")
+                tags = {"client-id": client_id}
+                if where:
+                    tags["topic"], _, tags["partition"] = where.rpartition("-")
+
+                def read(metric: MetricName, key: str = key) -> float:
+                    return self.snapshot(subscription)[metric.group].get(key, float("nan"))
+
+                metric_name = MetricName(name, group, tags)
+                metrics[metric_name] = KafkaMetric(metric_name, read)
+        return metrics
 
     def _group_figures(self, now_ms: float) -> dict[str, float]:
         if self._membership is None or self._commits is None:
@@ -126,6 +154,10 @@ class ConsumerMetrics:
             "rebalance-total": figures.rebalance_total,
             "failed-rebalance-total": figures.failed_rebalance_total,
         }
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
 
 
 def _ratio(over: WindowedTotals, sum_name: str, under: WindowedTotals, count_name: str) -> float:

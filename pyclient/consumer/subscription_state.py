@@ -43,9 +43,10 @@ class SubscriptionType(Enum):
 class SubscriptionState:
     """Topics, partitions, positions. Any thread may call it."""
 
-    def __init__(self, default_reset: OffsetReset | None) -> None:
+    def __init__(self, default_reset: OffsetReset | None, read_committed: bool = False) -> None:
         """`default_reset` is for partitions without a valid offset; None makes them an error."""
         self.default_reset = default_reset
+        self.read_committed = read_committed
         self._lock = threading.Lock()  # guards everything below
         self._type = SubscriptionType.NONE
         self._topics: frozenset[str] = frozenset()
@@ -301,14 +302,33 @@ class SubscriptionState:
         with self._lock:
             return self._of(partition).offsets
 
+    def lag(self, partition: TopicPartition) -> int | None:
+        """How far the position is behind the end; None while one of them is unknown."""
+        with self._lock:
+            return self._lag(self._of(partition))
+
     def lags(self) -> dict[TopicPartition, int]:
-        """How many records each position is behind the end, where both are known."""
+        """How far each position is behind the end, where both are known."""
+        with self._lock:
+            lags = {partition: self._lag(state) for partition, state in self._partitions.items()}
+        return {partition: lag for partition, lag in lags.items() if lag is not None}
+
+    def leads(self) -> dict[TopicPartition, int]:
+        """How far each position is ahead of the log's start, where both are known."""
         with self._lock:
             return {
-                partition: max(0, state.offsets.high_watermark - state.position)
+                partition: max(0, state.position - state.offsets.log_start_offset)
                 for partition, state in self._partitions.items()
                 if state.offsets is not None and state.position is not None
             }
+
+    def _lag(self, state: PartitionState) -> int | None:
+        if state.offsets is None or state.position is None:
+            return None
+        high_watermark, last_stable_offset, _ = state.offsets
+        # Behind the last stable offset there is nothing to read for this consumer.
+        is_bounded = self.read_committed and last_stable_offset >= 0
+        return max(0, (last_stable_offset if is_bounded else high_watermark) - state.position)
 
     def facts(self) -> list[PartitionFacts]:
         """The state of every partition."""

@@ -262,7 +262,13 @@ def test_figures_are_told_under_kafkas_names(new_consumer, fill, read):
     figures = consumer.metrics()
     fetching = figures["consumer-fetch-manager-metrics"]
     assert fetching["records-consumed-total"] == 10
-    assert fetching["records-lag-max"] == 0
+    assert fetching["records-lag-max"] == fetching["orders-0.records-lag"] == consumer.lag(P0) == 0
+    assert fetching["orders-0.records-lead"] == 10
     assert fetching["fetch-total"] >= 1
     assert figures["consumer-coordinator-metrics"]["assigned-partitions"] == 1
     assert consumer.highwater(P0) == 10
+    raw = {
+        (name.name, name.tags.get("topic"), name.tags.get("partition")): metric.value()
+        for name, metric in consumer.metrics(raw=True).items()
+    }
+    assert raw["records-lead", "orders", "0"] == raw["records-consumed-total", None, None] == 10

@@ -25,7 +25,9 @@ def test_a_recreated_topic_is_read_from_its_beginning(
     new_consumer, fill, read, recreate, caplog, group_id
 ):
     fill("orders", count=5)
-    consumer = new_consumer("orders", group_id=group_id, metadata_max_age_ms=300)
+    consumer = new_consumer(
+        "orders", group_id=group_id, metadata_max_age_ms=300, allow_auto_create_topics=False
+    )
     assert len(read(consumer, 5)) == 5
     if group_id:
         consumer.commit()
@@ -36,7 +38,9 @@ def test_a_recreated_topic_is_read_from_its_beginning(
 
 def test_a_recreated_topic_without_a_reset_is_an_error(new_consumer, fill, read, recreate):
     fill("orders", count=5)
-    consumer = new_consumer(metadata_max_age_ms=300, auto_offset_reset="none")
+    consumer = new_consumer(
+        metadata_max_age_ms=300, auto_offset_reset="none", allow_auto_create_topics=False
+    )
     consumer.assign([P0])
     consumer.seek(P0, 0)
     assert len(read(consumer, 5)) == 5

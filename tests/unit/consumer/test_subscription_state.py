@@ -231,3 +231,14 @@ def test_a_new_partition_belongs_to_the_topic_of_the_present_id(subscription):
     subscription.update_topic_ids({"orders": b"1" * 16})
     started(subscription, {P0: 7})
     assert len(subscription.update_topic_ids({"orders": b"2" * 16})) == 1
+
+
+def test_the_lag_ends_at_the_last_stable_offset_for_committed_records():
+    for read_committed, lag in [(False, 90), (True, 40)]:
+        subscription = started(SubscriptionState(None, read_committed), {P0: 10})
+        assert subscription.lag(P0) is None
+        assert subscription.lags() == {}
+        subscription.fetched(epoch_of(subscription, P0), 10, 10, PartitionOffsets(100, 50, 3))
+        assert subscription.lag(P0) == lag
+        assert subscription.lags() == {P0: lag}
+        assert subscription.leads() == {P0: 7}
