@@ -1,6 +1,7 @@
 """The consumer's options, and Kafka's rules between them."""
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyclient.config.definition import (
     ConfigKey,
     ConfigType,
     RefusedKey,
+    Rule,
     at_least,
     between,
     contradiction,
@@ -26,8 +28,29 @@ _RESETS = {"smallest": "earliest", "largest": "latest"}
 """Names from before Kafka 0.9, which kafka-python still takes."""
 
 
+_BY_DURATION = "by_duration:"
+_DURATION = re.compile(
+    r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
+)
+
+
 def _to_reset(value: Any) -> str:
     return _RESETS.get(str(value), str(value))
+
+
+def reset_duration_ms(reset: str) -> int:
+    """The milliseconds of a reset as in "by_duration:PT1H"; -1 if it is not one."""
+    found = _DURATION.fullmatch(reset.removeprefix(_BY_DURATION))
+    if found is None or not reset.startswith(_BY_DURATION) or not any(found.groups()):
+        return -1
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return round(((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1000)
+
+
+RESET = Rule(
+    "one of latest, earliest, none, by_duration: with an ISO 8601 duration, as by_duration:PT1H",
+    lambda value: value in ("latest", "earliest", "none") or reset_duration_ms(value) >= 0,
+)
 
 
 def _to_deserializer(value: Any) -> Any:
@@ -77,8 +100,9 @@ DEFINITION = ConfigDefinition(
             "auto.offset.reset",
             ConfigType("a string", _to_reset),
             "latest",
-            one_of("latest", "earliest", "none"),
-            "Where to start if there is no committed offset, or it is out of range; none raises.",
+            RESET,
+            "Where to start if there is no committed offset, or it is out of range;"
+            " `by_duration:PT1H` is with the records of the last hour, none raises.",
         ),
         ConfigKey(
             "enable.auto.commit",

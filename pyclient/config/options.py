@@ -256,7 +256,9 @@ class ConsumerOptions(CommonOptions, total=False):
     """Converts a value from bytes. Default: values are bytes."""
 
     auto_offset_reset: str
-    """Where to start if there is no committed offset, or it is out of range; none raises."""
+    """Where to start if there is no committed offset, or it is out of range; `by_duration:PT1H` is
+    with the records of the last hour, none raises.
+    """
 
     enable_auto_commit: bool
     """Commit the offsets of earlier polls in the background. Off without a group."""

@@ -197,18 +197,15 @@ class KafkaConsumer:
         """The next records, by partition; empty if none came in time.
 
         Waits for the first records only, and returns what is there then. With auto-commit, a
-        poll commits what earlier polls returned. If it is interrupted (KeyboardInterrupt, say),
-        the records come again.
+        poll commits what earlier polls returned. After an interrupt, the records come again.
 
         Args:
             timeout_ms: how long to wait.
             max_records: the most to return; by default `max_poll_records`.
-            update_offsets: False leaves the positions where they are: the next poll returns the
-                same records again.
+            update_offsets: False leaves the positions: the next poll returns the same again.
 
         Raises:
-            NoOffsetForPartitionError, OffsetOutOfRangeError: there is nowhere to start, and
-                `auto_offset_reset` is none.
+            NoOffsetForPartitionError, OffsetOutOfRangeError: `auto_offset_reset` is none.
             RecordDeserializationError: a deserializer failed; seek past the record to continue.
             WakeupError: `wakeup` was called.
             CorruptRecordError: a batch is damaged; seek past it to continue.
@@ -237,19 +234,16 @@ class KafkaConsumer:
     ) -> pa.Table:
         """The next records as one Arrow table, without an object per record; empty if none came.
 
-        The columns, always these: key and value (binary; deserializers have no part in this),
-        topic (dictionary of string), partition (int32), offset (int64), timestamp
-        (timestamp[ms, UTC]), timestamp_type (int32: 0 CreateTime, 1 LogAppendTime, -1 none), and,
-        if asked for, headers (list of struct of key: string, value: binary). Positions move as
-        with `poll`.
+        The columns: key, value (binary: deserializers have no part in this), topic (dictionary of
+        string), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]), timestamp_type
+        (int32: 0 CreateTime, 1 LogAppendTime, -1 none), and headers if asked for (list of struct
+        of key: string, value: binary). Positions move as with `poll`.
 
         Args:
             timeout_ms: how long to wait for the first records.
             max_records: the most rows to return; by default as many as are there.
-            max_bytes: stop after this many fetched bytes, at the end of a fetch; by default
-                `fetch_max_bytes`.
-            end_offsets: return no record at or behind these offsets; at once, if every assigned
-                partition is at its end.
+            max_bytes: stop at the fetch with which it is reached; by default `fetch_max_bytes`.
+            end_offsets: return no record at or behind these; at once if all are reached.
             headers: have a column of headers.
         """
         with self._in_use:
@@ -347,11 +341,8 @@ class KafkaConsumer:
             self._core.wait.until(found_or_failed, self._deadline(timeout_ms))
             found = self._subscription.position(partition)
             if found is None:
-                topic, number = partition
-                raise KafkaTimeoutError(
-                    f"the position in {topic}-{number} was not found in time: "
-                    f"{self._core.why_no_position(partition)}"
-                )
+                why = self._core.why_no_position(partition)
+                raise KafkaTimeoutError(f"the position in {partition} was not found in time: {why}")
             return found
 
     def highwater(self, partition: TopicPartition) -> int | None:
@@ -361,11 +352,7 @@ class KafkaConsumer:
         return None if offsets is None else offsets.high_watermark
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """How far the position is behind the end, as of the last fetch; None if that is unknown.
-
-        With `isolation_level="read_committed"` the end is the last stable offset: what open
-        transactions have written cannot be read yet. Markers count, as they do in Java.
-        """
+        """How far the position is behind the end, or the last stable offset; None if unknown."""
         with self._in_use:
             check_partitions([partition])
             self._loop.settle()
@@ -397,9 +384,7 @@ class KafkaConsumer:
     ) -> Pending[None]:
         """Commit offsets to the group, by default the positions, without waiting.
 
-        Args:
-            offsets: what to commit.
-            callback: called as callback(offsets, None or the error), in a later poll.
+        A later poll calls callback(offsets, None or the error).
         """
         with self._in_use:
             return self._core.commits.commit_async(self._offsets(offsets), callback)
@@ -428,13 +413,7 @@ class KafkaConsumer:
         metadata: bool = False,
         timeout_ms: float | None = None,
     ) -> int | OffsetAndMetadata | None:
-        """The committed offset of a partition; None if there is none.
-
-        Args:
-            partition: any partition, assigned or not.
-            metadata: return OffsetAndMetadata rather than the offset.
-            timeout_ms: by default `default_api_timeout_ms`.
-        """
+        """The committed offset of any partition, or OffsetAndMetadata; None if there is none."""
         with self._in_use:
             check_partitions([partition])
             timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
@@ -540,10 +519,7 @@ class KafkaConsumer:
     def metrics(
         self, raw: bool = False
     ) -> dict[str, dict[str, float]] | dict[MetricName, KafkaMetric]:
-        """The metrics, by Kafka's groups and names; `raw` returns a `KafkaMetric` for each.
-
-        Those of a partition are named as in "orders-0.records-lag".
-        """
+        """The metrics, by Kafka's groups and names; `raw` returns a `KafkaMetric` for each."""
         metrics = self._core.metrics
         if raw:
             return metrics.metrics(self._subscription, self._core.client_id)

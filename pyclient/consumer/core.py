@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pyclient.config import plugins
+from pyclient.config.consumer import reset_duration_ms
 from pyclient.consumer.caller_requests import CallerRequests
 from pyclient.consumer.caller_wait import CallerWait
 from pyclient.consumer.fetch.buffer import FetchBuffer
@@ -64,6 +65,12 @@ _RESETS: Final = {
 _ISOLATION_LEVELS: Final = {"read_uncommitted": 0, "read_committed": READ_COMMITTED}
 
 
+def _default_reset(name: str) -> OffsetReset | None:
+    if name in _RESETS:
+        return _RESETS[name]
+    return OffsetReset.by_duration(reset_duration_ms(name))
+
+
 class ConsumerCore:
     """One consumer's parts.
 
@@ -95,7 +102,8 @@ class ConsumerCore:
         )
         self.metrics = ConsumerMetrics(engine.clock)
         self.subscription = SubscriptionState(
-            _RESETS[config["auto.offset.reset"]], config["isolation.level"] == "read_committed"
+            _default_reset(config["auto.offset.reset"]),
+            config["isolation.level"] == "read_committed",
         )
         self.inbox = Inbox(engine.waiter, engine.submit)
         self.poll_timer = PollTimer(config["max.poll.interval.ms"])
@@ -135,7 +143,11 @@ class ConsumerCore:
             self.requests = self._work_in_group(group_id)
         engine.add_manager(
             OffsetResetManager(
-                self.subscription, self._list_offsets, self.inbox, group_id is not None
+                self.subscription,
+                self._list_offsets,
+                self.inbox,
+                group_id is not None,
+                engine.clock.now_ms,
             )
         )
         self.health = self._health_monitor(group_id)

@@ -4,19 +4,45 @@ Plain data under the lock of `SubscriptionState`; the tuples beside it are what 
 other about a partition.
 """
 
-from enum import Enum
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from pyclient.types import TopicPartition
 
 NO_LEADER_EPOCH = -1
 
 
-class OffsetReset(Enum):
-    """Where a partition starts that has no position; the value is ListOffsets' timestamp."""
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """Where a partition starts that has no position.
 
-    EARLIEST = -2
-    LATEST = -1
+    Attributes:
+        name: as in "earliest".
+        timestamp: what ListOffsets is asked for, unless `duration_ms` is given.
+        duration_ms: start with the records of the last so many milliseconds.
+    """
+
+    name: str
+    timestamp: int
+    duration_ms: int | None = None
+
+    EARLIEST: ClassVar["OffsetReset"]
+    LATEST: ClassVar["OffsetReset"]
+
+    @classmethod
+    def by_duration(cls, duration_ms: int) -> "OffsetReset":
+        """Start with the first record of the last `duration_ms`, or behind the last record."""
+        return cls(f"first record of the last {duration_ms} ms", LATEST, duration_ms)
+
+    def timestamp_at(self, wall_ms: float) -> int:
+        """What to ask ListOffsets for, by the time of day."""
+        return self.timestamp if self.duration_ms is None else int(wall_ms) - self.duration_ms
+
+
+EARLIEST = -2
+LATEST = -1
+OffsetReset.EARLIEST = OffsetReset("earliest", EARLIEST)
+OffsetReset.LATEST = OffsetReset("latest", LATEST)
 
 
 class PartitionEpoch(NamedTuple):

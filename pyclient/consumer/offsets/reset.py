@@ -6,12 +6,17 @@ come here straight away.
 
 import logging
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from pyclient.consumer.inbox import Inbox
 from pyclient.consumer.offsets.list_offsets import FoundOffset, ListOffsetsManager
-from pyclient.consumer.partition_state import NO_LEADER_EPOCH, PartitionEpoch
+from pyclient.consumer.partition_state import (
+    LATEST,
+    NO_LEADER_EPOCH,
+    OffsetReset,
+    PartitionEpoch,
+)
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import KafkaError, NoOffsetForPartitionError
 from pyclient.metadata import ClusterMetadata
@@ -62,11 +67,14 @@ class OffsetResetManager:
         list_offsets: ListOffsetsManager,
         inbox: Inbox,
         has_group: bool,
+        wall_ms: Callable[[], float],
     ) -> None:
+        """`wall_ms` tells the time of day, for resets by duration."""
         self._subscription = subscription
         self._list_offsets = list_offsets
         self._inbox = inbox
         self._has_group = has_group
+        self._wall_ms = wall_ms
         self._under_way: set[PartitionEpoch] = set()
         self._seen_version = -1
 
@@ -87,8 +95,8 @@ class OffsetResetManager:
                     self._under_way.add(at)
                     self._list_offsets.lookup(
                         at.partition,
-                        reset.value,
-                        partial(self._on_found, at),
+                        reset.timestamp_at(self._wall_ms()),
+                        partial(self._on_found, at, reset),
                         math.inf,
                         partial(self._subscription.is_current, at),
                     )
@@ -97,7 +105,13 @@ class OffsetResetManager:
     def close(self, error: KafkaError) -> None:
         """`ListOffsetsManager` fails the lookups."""
 
-    def _on_found(self, at: PartitionEpoch, found: FoundOffset) -> None:
+    def _on_found(self, at: PartitionEpoch, reset: OffsetReset, found: FoundOffset) -> None:
+        if found is None and reset.duration_ms is not None:
+            # No record is that young: the next one will be.
+            on_found = partial(self._on_found, at, OffsetReset.LATEST)
+            is_wanted = partial(self._subscription.is_current, at)
+            self._list_offsets.lookup(at.partition, LATEST, on_found, math.inf, is_wanted)
+            return
         self._under_way.discard(at)
         if found is None:
             topic, number = at.partition

@@ -20,17 +20,10 @@ def recreate(servers, fill):
     return recreate
 
 
-@pytest.mark.parametrize("group_id", [None, "g"])
-def test_a_recreated_topic_is_read_from_its_beginning(
-    new_consumer, fill, read, recreate, caplog, group_id
-):
+def test_a_recreated_topic_is_read_from_its_beginning(new_consumer, fill, read, recreate, caplog):
     fill("orders", count=5)
-    consumer = new_consumer(
-        "orders", group_id=group_id, metadata_max_age_ms=300, allow_auto_create_topics=False
-    )
+    consumer = new_consumer("orders", metadata_max_age_ms=300, allow_auto_create_topics=False)
     assert len(read(consumer, 5)) == 5
-    if group_id:
-        consumer.commit()
     recreate(count=8)  # more than before: the old position is a valid offset
     assert read(consumer, 8) == [(0, number) for number in range(8)]
     assert "deleted and recreated" in caplog.text

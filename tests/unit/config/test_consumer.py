@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyclient.config.consumer import parse
+from pyclient.config.consumer import parse, reset_duration_ms
 from pyclient.errors import KafkaConfigurationError
 
 
@@ -97,3 +97,25 @@ def test_an_instance_id_needs_a_group() -> None:
     assert parse({"group_id": "g", "group_instance_id": "a"})["group.instance.id"] == "a"
     with pytest.raises(KafkaConfigurationError, match="a static member needs a group"):
         parse({"group_instance_id": "a"})
+
+
+@pytest.mark.parametrize(
+    ("text", "duration_ms"),
+    [
+        ("by_duration:PT1H", 3_600_000),
+        ("by_duration:P1DT2H3M4.5S", 93_784_500),
+        ("by_duration:pt0s", 0),
+        ("by_duration:P", -1),
+        ("by_duration:PT", -1),
+        ("by_duration:-PT1H", -1),
+        ("by_duration:1h", -1),
+        ("PT1H", -1),
+    ],
+)
+def test_a_reset_by_duration_takes_an_iso_8601_duration(text: str, duration_ms: int) -> None:
+    assert reset_duration_ms(text) == duration_ms
+    if duration_ms >= 0:
+        assert parse({"auto_offset_reset": text})["auto.offset.reset"] == text
+    else:
+        with pytest.raises(KafkaConfigurationError, match="by_duration:PT1H"):
+            parse({"auto_offset_reset": text})

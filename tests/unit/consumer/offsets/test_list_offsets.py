@@ -41,7 +41,7 @@ class World:
             self.cluster, new_backoff(), lambda node: node + 100, 1, 30_000
         )
         self.resets = OffsetResetManager(
-            self.subscription, self.lookups, self.inbox, has_group=has_group
+            self.subscription, self.lookups, self.inbox, has_group, lambda: 1_000_000.0
         )
         self.found = {}
 
@@ -269,3 +269,17 @@ def test_a_refused_reset_is_raised_and_tried_again():
     with pytest.raises(TopicAuthorizationError):
         world.inbox.run()
     assert list(world.poll()) == [101]
+
+
+def test_a_reset_by_duration_starts_with_the_first_record_since_then():
+    world = World(OffsetReset.by_duration(60_000), has_group=False)
+    world.subscription.assign_from_user([P0, P1])
+    world.subscription.start()
+    (unsent,) = world.poll().values()
+    assert asked(unsent) == {0: 940_000, 1: 940_000}
+    answer(unsent, {0: 5, 1: -1})
+    assert world.subscription.position(P0) == 5
+    (unsent,) = world.poll().values()
+    assert asked(unsent) == {1: LATEST}  # no record is that young
+    answer(unsent, {1: 9})
+    assert world.subscription.position(P1) == 9
