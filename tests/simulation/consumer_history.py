@@ -24,8 +24,16 @@ from tests.simulation.group_member import API_TIMEOUT_MS, GroupMember
 from tests.simulation.group_records import FLEETING, GroupRecords
 
 GROUP = "kitchen"
-EAGER = ("range", "roundrobin", "sticky")
-COOPERATIVE = "cooperative-sticky"
+COOPERATIVE = ["cooperative-sticky"]
+STRATEGIES = (
+    ["range"],
+    ["roundrobin"],
+    ["sticky"],
+    ["range", "cooperative-sticky"],
+    COOPERATIVE,
+    COOPERATIVE,
+    COOPERATIVE,
+)
 STORM_MS = 20_000
 # The longest that anything may still hold: a session, a poll interval, a dead connection.
 CALM_MS = 15_000
@@ -41,18 +49,16 @@ class ConsumerWorld:
         is_over: everything was read, consumers close.
     """
 
-    def __init__(self, world: Simulation, strategies: list[str] | None = None) -> None:
-        """`strategies` are the assignors of all members; by default chance decides."""
+    def __init__(self, world: Simulation) -> None:
         draw = world.chance("group")
         self.world = world
         self.is_calm = False
         self.is_over = False
         self.poison = draw.choice((0.0, 0.0, 0.01, 0.05))
         self.blips = draw.choice((0.0, 0.0, 0.05, 0.3))
-        drawn_strategies = [draw.choice((*EAGER, *ALSO))]
-        self._strategies = strategies or drawn_strategies
+        self._strategies = draw.choice(STRATEGIES)
         self._isolation = draw.choice(("read_committed", "read_uncommitted"))
-        self.checker = GroupChecker(world, GROUP, COOPERATIVE in self._strategies)
+        self.checker = GroupChecker(world, GROUP, self._strategies == COOPERATIVE)
         self.records = GroupRecords(
             world,
             world.chance("records"),
@@ -64,12 +70,17 @@ class ConsumerWorld:
         for topic in self.topics:
             self.records.create(topic, 1 + draw.below(4))
         self.members = [
-            GroupMember(self, f"member-{number}", {**self._options(draw), "group_id": GROUP})
+            self._member(draw, f"member-{number}")
             for number in range(1 + draw.below(draw.choice((2, 4, 10))))
         ]
         if draw.happens(0.3):
-            self.members.append(GroupMember(self, "alone", self._options(draw)))
+            options = {**self._options(draw), "group_id": None}
+            self.members.append(GroupMember(self, "alone", options))
         self._blips = MetadataBlips(self, world.chance("blips"))
+
+    def _member(self, draw: Chance, name: str) -> GroupMember:
+        static = {"group_instance_id": name} if draw.happens(0.2) else {}
+        return GroupMember(self, name, {**self._options(draw), "group_id": GROUP, **static})
 
     def _options(self, draw: Chance) -> dict[str, Any]:
         return {
@@ -77,7 +88,7 @@ class ConsumerWorld:
             "partition_assignment_strategy": self._strategies,
             "isolation_level": self._isolation,
             "enable_auto_commit": draw.happens(0.6),
-            "auto_commit_interval_ms": draw.choice((100, 1_000)),
+            "auto_commit_interval_ms": draw.choice((1, 100, 1_000)),
             "session_timeout_ms": draw.choice((1_500, 6_000)),
             "heartbeat_interval_ms": draw.choice((100, 500)),
             "max_poll_interval_ms": draw.choice((5_000, 10_000)),
@@ -103,6 +114,8 @@ class ConsumerWorld:
         while not self.is_calm:
             self.records.write_some()
             self.world.sleep(draw.choice((1, 20, 100, 500)))
+            if draw.happens(0.005):
+                self.records.grow(self.topics[0])
             if FLEETING in self.topics and draw.happens(0.02):
                 gap_ms = draw.choice((0, 100, 3_000))
                 self.records.recreate(FLEETING, 1 + draw.below(3), gap_ms)
@@ -140,9 +153,6 @@ class ConsumerWorld:
         unsettled = self.checker.unsettled()
         assert unsettled is None, f"it has been calm for {SETTLED_MS / 1000:.0f} s: {unsettled}"
         self.is_over = True
-
-
-ALSO: tuple[str, ...] = (COOPERATIVE,)
 
 
 class MetadataBlips:

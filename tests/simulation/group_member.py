@@ -46,13 +46,13 @@ class GroupMember(ConsumerRebalanceListener):
     """The program of one consumer, over its crashes."""
 
     def __init__(self, history: ConsumerWorld, name: str, options: dict[str, Any]) -> None:
-        """Options without a `group_id` make a consumer that reads alone."""
+        """A `group_id` of None makes a consumer that reads alone."""
         self.name = name
         self.consumer: KafkaConsumer | None = None
         self._history = history
         self._world = history.world
         self._options = options
-        self._is_member = "group_id" in options
+        self._is_member = options["group_id"] is not None
         checker = history.checker
         self.reader = checker.member(name) if self._is_member else checker.reader_alone(name)
         self._chance = self._world.chance(f"member {name}")
@@ -92,13 +92,20 @@ class GroupMember(ConsumerRebalanceListener):
                 self._rest(200)
             except KeyboardInterrupt:
                 self._crash()
-        topics = self._history.topics
         if self._is_member or self._chance.happens(0.5):
-            self.consumer.subscribe(topics, listener=self)
+            self._subscribe()
         else:
             partitions = self._history.records.partitions()
             self.consumer.assign(partitions)
             self.reader.assigned(partitions)
+            self.reader.is_fixed = True
+
+    def _subscribe(self) -> None:
+        topics = self._history.topics
+        if self._options["group_id"] and self._chance.happens(0.2):
+            self._in_use.subscribe(pattern="|".join(topics), listener=self)
+        else:
+            self._in_use.subscribe(topics, listener=self)
 
     def _use(self) -> None:
         chance, history = self._chance, self._history
@@ -134,6 +141,8 @@ class GroupMember(ConsumerRebalanceListener):
                 (2, self._seek_back),
                 (1, self._seek_forward),
                 (1, self._look_up),
+                (1, self._subscribe_again),
+                (1, self._rebalance),
                 (1, self._stall),
                 (1, self._stop),
                 (1, self._die),
@@ -304,6 +313,24 @@ class GroupMember(ConsumerRebalanceListener):
             if isinstance(error, WakeupError) or not error.retriable:
                 raise
             self._world.note("could not look up: %r", error)
+
+    def _subscribe_again(self) -> None:
+        """Leave the group and come back with the same consumer."""
+        if not self._chance.happens(0.3):
+            return
+        consumer = self._in_use
+        try:
+            self._begin()
+            consumer.unsubscribe()
+        finally:
+            # An interrupt ends the call, but not the subscription.
+            if consumer.subscription() is None:
+                self.reader.ended()
+                self._subscribe()
+
+    def _rebalance(self) -> None:
+        if self._chance.happens(0.3):
+            self._in_use.enforce_rebalance("the program wants it")
 
     def _pause(self) -> None:
         partition = self._any_partition()

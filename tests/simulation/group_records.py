@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from broker_stub.log.internal_batches import build_batch
-from broker_stub.metadata.topics import NewTopic
+from broker_stub.metadata.topics import MorePartitions, NewTopic
 from broker_stub.testing.delivery_checker import DeliveryChecker
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance
@@ -107,6 +107,25 @@ class GroupRecords:
             node.controller.create_topics([NewTopic(topic, partitions=partitions)], lambda _: None)
         world.run_until(lambda: self._is_there(topic) is not False, 10_000)
         self.adopt(topic)
+
+    def grow(self, topic: str) -> None:
+        """Add a partition, if the broker lives that long. From a program."""
+        world = self._world
+        count = self._partitions[topic] + 1
+        if world.broker.is_up and topic in self.lives:
+            world.note("adds a partition to %s", topic)
+            more = MorePartitions(topic, count, None)
+            world.broker.node.controller.create_partitions([more], lambda _: None)
+            world.run_until(lambda: self._count_of(topic) != count - 1, 10_000)
+            if self._count_of(topic) == count:
+                self.logs[Life(topic, self.lives[topic], count - 1)] = WrittenLog()
+                self._partitions[topic] = count
+
+    def _count_of(self, topic: str) -> int:
+        """The partitions of a topic as the broker has them; 0 while it is down."""
+        broker = self._world.broker
+        image = broker.node.image.topic(topic) if broker.is_up else None
+        return 0 if image is None else len(image.partitions)
 
     def adopt(self, topic: str) -> None:
         """A topic may have come that no life was begun for."""

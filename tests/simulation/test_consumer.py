@@ -1,0 +1,63 @@
+"""Consumers in simulated worlds: nothing skipped, nothing twice, no commit ahead of the program."""
+
+import pytest
+
+from broker_stub.testing.simulation import explore
+from pyclient.consumer.fetch.collector import FetchCollector
+from pyclient.consumer.offsets.commit import Commit, CommitManager, Committer
+from pyclient.consumer.partition_state import PartitionEpoch, PartitionState
+from pyclient.consumer.subscription_state import SubscriptionState
+from pyclient.net.request_manager import UnsentRequest
+from pyclient.types import OffsetAndMetadata, TopicPartition
+from tests.simulation.budget import HISTORIES, SECONDS
+from tests.simulation.consumer_history import consumer_history
+from tests.simulation.explorer import explore_in_parallel
+
+pytestmark = pytest.mark.simulation
+
+
+@pytest.mark.timeout(300)
+def test_consumers_skip_nothing_and_commit_nothing_that_was_not_returned() -> None:
+    explored = explore_in_parallel("consumer", 0, HISTORIES, SECONDS / 2)
+    print(f"\n{explored.histories} histories of consumers")
+
+
+def test_the_check_finds_commits_from_the_fetch_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(subscription: SubscriptionState) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {
+            partition: OffsetAndMetadata(state.fetch_offset, "", -1)
+            for partition, state in subscription._partitions.items()
+            if state.position is not None
+        }
+
+    monkeypatch.setattr(SubscriptionState, "positions", fetched)
+    with pytest.raises(AssertionError, match="which nobody got"):
+        explore(consumer_history, range(200))
+
+
+def test_the_check_finds_a_stale_fetch_that_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_any_epoch(
+        subscription: SubscriptionState, at: PartitionEpoch
+    ) -> PartitionState | None:
+        return subscription._partitions.get(at.partition)
+
+    monkeypatch.setattr(SubscriptionState, "_in_epoch", in_any_epoch)
+    monkeypatch.setattr(FetchCollector, "_is_next", lambda *_: True)
+    with pytest.raises(AssertionError, match=r"non-monotonic poll|poll skip|which nobody got"):
+        explore(consumer_history, range(200))
+
+
+def test_the_check_finds_a_generation_that_is_taken_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = CommitManager._request
+
+    def late(
+        manager: CommitManager, commit: Commit, connection: int, now_ms: float
+    ) -> UnsentRequest:
+        committer = manager._membership.committer()
+        if isinstance(committer, Committer):
+            commit.committer = committer
+        return request(manager, commit, connection, now_ms)
+
+    monkeypatch.setattr(CommitManager, "_request", late)
+    with pytest.raises(AssertionError, match=r"did not own that|which belongs to"):
+        explore(consumer_history, range(200))
