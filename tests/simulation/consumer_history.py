@@ -69,6 +69,7 @@ class ConsumerWorld:
         self.topics = ["orders", "payments", FLEETING][: 1 + draw.below(3)]
         for topic in self.topics:
             self.records.create(topic, 1 + draw.below(4))
+        self._has_static = draw.happens(0.3)
         self.members = [
             self._member(draw, f"member-{number}")
             for number in range(1 + draw.below(draw.choice((2, 4, 10))))
@@ -79,7 +80,8 @@ class ConsumerWorld:
         self._blips = MetadataBlips(self, world.chance("blips"))
 
     def _member(self, draw: Chance, name: str) -> GroupMember:
-        static = {"group_instance_id": name} if draw.happens(0.2) else {}
+        # As in Kafka, a static leader that comes back does not notice what grew while it was away.
+        static = {"group_instance_id": name} if self._has_static and draw.happens(0.5) else {}
         return GroupMember(self, name, {**self._options(draw), "group_id": GROUP, **static})
 
     def _options(self, draw: Chance) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class ConsumerWorld:
             "default_api_timeout_ms": API_TIMEOUT_MS,
             "consumer_timeout_ms": draw.choice((50, 500)),
             "metadata_max_age_ms": draw.choice((1_000, 5_000)),
-            "retry_backoff_ms": draw.choice((10, 100)),
+            "retry_backoff_ms": draw.choice((10, 100, 500)),
             "reconnect_backoff_ms": draw.choice((1, 50)),
             "bootstrap_timeout_ms": 5_000,
         }
@@ -114,7 +116,7 @@ class ConsumerWorld:
         while not self.is_calm:
             self.records.write_some()
             self.world.sleep(draw.choice((1, 20, 100, 500)))
-            if draw.happens(0.005):
+            if draw.happens(0.005) and not self._has_static:
                 self.records.grow(self.topics[0])
             if FLEETING in self.topics and draw.happens(0.02):
                 gap_ms = draw.choice((0, 100, 3_000))
@@ -123,7 +125,7 @@ class ConsumerWorld:
     def meddle(self, programs: list[Program]) -> None:
         """Wake and interrupt members at any moment."""
         draw = self.world.chance("meddler")
-        pause_ms = draw.choice((200, 1_000, 100_000))
+        pause_ms = draw.choice((20, 200, 1_000, 100_000))
         while not self.is_calm:
             self.world.sleep(draw.uniform(0, 2 * pause_ms))
             if self.is_calm:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from broker_stub.testing.simulation import Simulation, explore
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("admin", "producer", "churn", "groups")
+KINDS = ("admin", "producer", "churn", "groups", "consumer")
 PROCESSES = 2
 
 

@@ -14,6 +14,7 @@ from pyclient import KafkaConsumer
 from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
 from pyclient.errors import (
     CommitFailedError,
+    FencedInstanceIdError,
     KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
@@ -32,6 +33,7 @@ API_TIMEOUT_MS: Final = 8_000
 CLOSE_TIMEOUT_MS: Final = 3_000
 COMMIT_ERRORS: Final = (
     CommitFailedError,
+    FencedInstanceIdError,
     KafkaTimeoutError,
     RebalanceInProgressError,
     UnknownTopicOrPartitionError,
@@ -57,6 +59,7 @@ class GroupMember(ConsumerRebalanceListener):
         self.reader = checker.member(name) if self._is_member else checker.reader_alone(name)
         self._chance = self._world.chance(f"member {name}")
         self._in_listener_ms = 0.0
+        self._is_fenced = False
         self._crash: Callable[[], None] = lambda: None
 
     # --- the program -------------------------------------------------------------------------
@@ -108,6 +111,7 @@ class GroupMember(ConsumerRebalanceListener):
             self._in_use.subscribe(topics, listener=self)
 
     def _use(self) -> None:
+        self._is_fenced = False
         chance, history = self._chance, self._history
         actions = self._actions()
         while not history.is_over:
@@ -117,7 +121,7 @@ class GroupMember(ConsumerRebalanceListener):
             else:
                 action = chance.choice(actions)
             try:
-                if action() == "end":
+                if action() == "end" or self._is_fenced:
                     return
             except KeyboardInterrupt:
                 self._world.note("is interrupted")
@@ -136,7 +140,7 @@ class GroupMember(ConsumerRebalanceListener):
         ]
         if self._is_member:
             weights += [
-                (3, self._commit),
+                (6, self._commit),
                 (3, self._commit_async),
                 (2, self._seek_back),
                 (1, self._seek_forward),
@@ -237,6 +241,10 @@ class GroupMember(ConsumerRebalanceListener):
     def _check_read_error(self, error: KafkaError) -> None:
         if isinstance(error, WakeupError):
             raise error
+        if isinstance(error, FencedInstanceIdError):
+            # By a late request of the process that crashed before: only a restart helps.
+            self._is_fenced = True
+            return
         assert isinstance(error.__cause__, PoisonError), f"{self.name} may not fail: {error!r}"
         self._world.note("meets poison")
 
