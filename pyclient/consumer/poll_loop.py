@@ -208,13 +208,19 @@ class PollLoop:
             try:
                 core.rebalancer.give_up_all(self._has_lost_membership())
             finally:
-                core.requests.leave("the consumer unsubscribed", self._api_timeout_ms)
+                try:
+                    core.requests.leave("the consumer unsubscribed", self._api_timeout_ms)
+                finally:  # interrupted: else a subscription without a membership would be left
+                    self._drop_subscription()
         else:
             self.settle()
             core.auto_commit.commit_now()
-        core.subscription.unsubscribe()
+            self._drop_subscription()
+
+    def _drop_subscription(self) -> None:
+        self.core.subscription.unsubscribe()
         self.iterator.prune()
-        core.requests.assignment_changed()
+        self.core.requests.assignment_changed()
 
     def close(self, autocommit: bool, timeout_ms: float) -> None:
         """Commit, leave the group, and end, within the time."""

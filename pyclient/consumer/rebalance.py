@@ -147,7 +147,9 @@ class Rebalancer:
     def _drop(self, step: RebalanceStep, progress: _Progress) -> bool:
         if progress.gone:
             step.has_revoked = step.kind is not StepKind.LOSE
-            self._subscription.assign_from_group(self._subscription.assigned() - progress.gone)
+            self._subscription.assign_from_group(
+                sorted(self._subscription.assigned() - progress.gone)
+            )
         return True
 
     def _work(self, step: RebalanceStep, progress: _Progress) -> bool:

@@ -43,7 +43,7 @@ class TopicInterest:
             self._match(self._cluster.snapshot)
         else:
             self._all_topics_after = None
-            self._cluster.set_topics(self._subscription.topics_to_know() | self._others)
+            self._cluster.set_topics(sorted(self._subscription.topics_to_know() | self._others))
 
     def add_others(self, topics: Iterable[str]) -> None:
         """Ask also for what other members read: their leader assigns it."""

@@ -79,8 +79,8 @@ class AutoCommit:
         """Commit these partitions, which go to other members; None if there is nothing to do."""
         if not self.is_enabled:
             return None
-        positions = self._positions()
-        offsets = {one: positions[one] for one in partitions if one in positions}
+        revoked = frozenset(partitions)
+        offsets = {one: at for one, at in self._positions().items() if one in revoked}
         if not offsets:
             return None
         self._revoked = offsets
@@ -128,8 +128,9 @@ class AutoCommit:
                 log.debug("no automatic commit during a rebalance: %s", error)
             else:
                 log.warning("the automatic commit of offsets failed: %s", error)
-            if error.retriable or isinstance(error, RebalanceInProgressError):
-                retry_at_ms = self._clock.monotonic_ms() + self._retry_backoff_ms
-                self._due_at_ms = min(self._due_at_ms, retry_at_ms)
+            # Never before: with a shorter interval it would fail again and again.
+            retry_at_ms = self._clock.monotonic_ms() + self._retry_backoff_ms
+            is_passing = error.retriable or isinstance(error, RebalanceInProgressError)
+            self._due_at_ms = retry_at_ms if is_passing else max(self._due_at_ms, retry_at_ms)
         if self._commits.default_callback is not None:
             self._commits.default_callback(offsets, error)

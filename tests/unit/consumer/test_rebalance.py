@@ -3,6 +3,7 @@
 import pytest
 
 from pyclient import ConsumerRebalanceListener, TopicPartition
+from pyclient.consumer.caller_requests import CallerRequests
 from pyclient.consumer.group.assignors import RangePartitionAssignor
 from pyclient.consumer.group.membership import RebalanceStep, StepKind
 from pyclient.consumer.partition_state import OffsetReset
@@ -123,6 +124,22 @@ def test_closing_after_the_membership_was_lost_says_lost(network, broker, new_co
     consumer.close()
     assert listener.calls == [("assigned", [0]), ("lost", [0])]
     assert broker.received(OffsetCommitRequest) == []
+
+
+def test_an_interrupt_while_it_leaves_does_not_keep_the_subscription(new_consumer, monkeypatch):
+    consumer = new_consumer()
+    consumer.subscribe(["orders"])
+    consumer.poll(timeout_ms=10_000)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CallerRequests, "leave", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.unsubscribe()
+    assert consumer.subscription() is None
+    assert consumer.assignment() == set()
 
 
 def test_closing_as_a_member_says_revoked(new_consumer):

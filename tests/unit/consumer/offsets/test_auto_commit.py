@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from pyclient.clock import ManualClock
 from pyclient.consumer.offsets.auto_commit import AutoCommit
 from pyclient.consumer.pending import Pending
@@ -96,6 +98,15 @@ def test_one_automatic_commit_is_in_flight_at_a_time_though_the_interval_is_zero
     commits.on_done({}, None)
     auto_commit.poll(10)
     assert [offsets[P0].offset for _, offsets in commits.made] == [0, 9]
+
+
+@pytest.mark.parametrize("error", [RebalanceInProgressError, CommitFailedError])
+def test_a_commit_that_failed_waits_for_the_backoff_though_the_interval_is_zero(error):
+    auto_commit, commits = new_auto_commit(interval_ms=0)
+    auto_commit.poll(0)
+    commits.on_done(POSITIONS, error())
+    assert auto_commit.poll(0) == RETRY_BACKOFF_MS
+    assert len(commits.made) == 1
 
 
 def test_a_waiting_poll_does_not_commit_the_same_offsets_again_and_again():
