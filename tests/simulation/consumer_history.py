@@ -90,7 +90,7 @@ class ConsumerWorld:
             "partition_assignment_strategy": self._strategies,
             "isolation_level": self._isolation,
             "enable_auto_commit": draw.happens(0.6),
-            "auto_commit_interval_ms": draw.choice((1, 100, 1_000)),
+            "auto_commit_interval_ms": draw.choice((0, 100, 1_000)),
             "session_timeout_ms": draw.choice((1_500, 6_000)),
             "heartbeat_interval_ms": draw.choice((100, 500)),
             "max_poll_interval_ms": draw.choice((5_000, 10_000)),
@@ -149,6 +149,7 @@ class ConsumerWorld:
             self.records.adopt(FLEETING)
             if FLEETING not in self.records.lives:
                 self.records.recreate(FLEETING, 1, 0)
+        self.records.adopt_partitions()
         for partition in self.records.partitions():
             self.records.write(partition, only_data=True)
         world.run_until(lambda: self.checker.unsettled() is None, SETTLED_MS)

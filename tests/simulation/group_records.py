@@ -117,9 +117,13 @@ class GroupRecords:
             more = MorePartitions(topic, count, None)
             world.broker.node.controller.create_partitions([more], lambda _: None)
             world.run_until(lambda: self._count_of(topic) != count - 1, 10_000)
-            if self._count_of(topic) == count:
-                self.logs[Life(topic, self.lives[topic], count - 1)] = WrittenLog()
-                self._partitions[topic] = count
+
+    def adopt_partitions(self) -> None:
+        """Take in what has grown, perhaps only after a crash."""
+        for topic, number in self.lives.items():
+            for index in range(self._partitions[topic], self._count_of(topic)):
+                self.logs[Life(topic, number, index)] = WrittenLog()
+                self._partitions[topic] = index + 1
 
     def _count_of(self, topic: str) -> int:
         """The partitions of a topic as the broker has them; 0 while it is down."""
@@ -148,14 +152,16 @@ class GroupRecords:
         ]
 
     def life_of(self, partition: TopicPartition) -> Life | None:
-        """The present life of a partition; None if its topic does not exist."""
-        number = self.lives.get(partition.topic)
-        return None if number is None else Life(partition.topic, number, partition.partition)
+        """The present life of a partition; None if it does not exist, or nothing is known of it."""
+        number = self.lives.get(partition.topic, 0)
+        life = Life(partition.topic, number, partition.partition)
+        return life if life in self.logs else None
 
     # --- records -----------------------------------------------------------------------------
 
     def write_some(self) -> None:
         """Write something to a partition by chance. Does nothing while the broker is down."""
+        self.adopt_partitions()
         partitions = self.partitions()
         if partitions and self._world.broker.is_up:
             self.write(self._chance.choice(partitions))
