@@ -71,3 +71,9 @@ def test_every_option_it_names_is_there() -> None:
     calls = {name for name in vars(ConsumerRebalanceListener) if name.startswith("on_")}
     calls |= {"poll_arrow", "timeout_ms"}
     assert all(DEFINITION.knows(option) for option in options - calls)
+
+
+def test_the_recipe_for_poison_goes_past_every_record(orders: Broker) -> None:
+    poison = run(orders, the_example_with("poison = []"))["poison"]
+    assert len({(partition, offset) for partition, offset, _ in poison}) == COUNT
+    assert Counter(value for *_, value in poison) == {b"espresso": 8, b"latte": 4}
