@@ -1,8 +1,9 @@
 """`make demo`: the whole story in half a minute, on one machine, with nothing set up by hand.
 
-An embedded broker starts; a group of three consumers joins; a producer publishes page views as
-JSON, and the group reads them; a Spark streaming query counts them per page and minute and writes
-the counts back to a topic; the counts are read and shown. Then everything stops by itself.
+An embedded broker starts; two consumers form a group; a producer publishes page views as JSON, and
+the group reads them; halfway a third consumer joins, and the group rebalances while it reads; the
+lag goes to zero. A Spark streaming query counts the page views per page and minute and writes the
+counts back to a topic; the counts are read and shown. Then everything stops by itself.
 """
 
 import json
@@ -15,13 +16,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
 import spark_connector
 from broker_stub import Broker
-from pyclient import KafkaConsumer, KafkaProducer
+from pyclient import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 
 EVENTS = 60_000
 CONSUMERS = 3
@@ -32,6 +34,8 @@ START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 MINUTES = 5
 SCHEMA = "page string, at timestamp"
 REPORT_SECONDS = 0.25
+POLLED = 100
+WORK_SECONDS = 0.005  # what the events of a poll cost a consumer, beside reading them
 
 
 def main() -> int:
@@ -48,9 +52,10 @@ def main() -> int:
         broker.create_topic(VIEWS, partitions=PARTITIONS)
         broker.create_topic(COUNTS, partitions=1)
         readers = start_group(broker.bootstrap_servers)
-        expected, figures = publish(broker.bootstrap_servers)
-        for reader in readers:
-            reader.join(60)
+        third = Reader(CONSUMERS - 1, broker.bootstrap_servers)
+        expected, figures = publish(broker.bootstrap_servers, at_half=third.start)
+        readers.append(third)
+        watch_lag(readers)
         counts = count_with_spark(broker.bootstrap_servers)
     show(counts)
     summarize(figures)
@@ -59,7 +64,9 @@ def main() -> int:
     return 0 if right else 1
 
 
-def publish(servers: str) -> tuple[Counter[tuple[str, str]], dict[str, float]]:
+def publish(
+    servers: str, at_half: Callable[[], None]
+) -> tuple[Counter[tuple[str, str]], dict[str, float]]:
     """Send the events; what Spark should count comes back, and the producer's figures."""
     dice = random.Random(7)
     expected: Counter[tuple[str, str]] = Counter()
@@ -71,6 +78,8 @@ def publish(servers: str) -> tuple[Counter[tuple[str, str]], dict[str, float]]:
         value_serializer=lambda event: json.dumps(event).encode(),
     ) as producer:
         for number in range(EVENTS):
+            if number == EVENTS // 2:
+                at_half()
             page, second = dice.choice(PAGES), dice.randrange(MINUTES * 60)
             at = datetime.fromtimestamp(START.timestamp() + second, UTC)
             event = {"user": f"user-{number % 500}", "page": page, "at": at.isoformat()}
@@ -117,7 +126,7 @@ def summarize(figures: dict[str, float]) -> None:
     )
 
 
-class Reader(threading.Thread):
+class Reader(threading.Thread, ConsumerRebalanceListener):
     """One of three members of a group: reads until all of them together have read everything."""
 
     counts: ClassVar = [0] * CONSUMERS
@@ -127,40 +136,74 @@ class Reader(threading.Thread):
         super().__init__(daemon=True)
         self._index = index
         self._servers = servers
+        self._label = f"consumer {index + 1}"
         self.has_its_share = threading.Event()
+        self.lag = 0
 
     def run(self) -> None:
         """Join the group, read until the end, leave."""
         with KafkaConsumer(
-            VIEWS,
             bootstrap_servers=self._servers,
             group_id="demo",
             auto_offset_reset="earliest",
+            partition_assignment_strategy=["cooperative-sticky"],
+            heartbeat_interval_ms=100,  # by which a member learns of a rebalance
+            max_poll_records=POLLED,
             value_deserializer=json.loads,
         ) as consumer:
+            consumer.subscribe([VIEWS], listener=self)
             while not self.everything_read.is_set():
                 for records in consumer.poll(timeout_ms=200).values():
                     self.counts[self._index] += len(records)
+                    time.sleep(WORK_SECONDS)
                 share = sorted(one.partition for one in consumer.assignment())
-                if len(share) == PARTITIONS // CONSUMERS:
-                    self.has_its_share.set()
+                self.lag = self._lag_of(consumer)
                 if sum(self.counts) >= EVENTS:
                     self.everything_read.set()
-        say(
-            f"consumer {self._index + 1}",
-            f"{self.counts[self._index]:,} events of partitions {share}",
-        )
+            self.lag = self._lag_of(consumer)
+        say(self._label, f"{self.counts[self._index]:,} events, of partitions {share} at last")
+
+    @staticmethod
+    def _lag_of(consumer: KafkaConsumer) -> int:
+        return sum(consumer.lag(partition) or 0 for partition in consumer.assignment())
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Partitions have come, in a rebalance."""
+        if assigned:
+            say(self._label, f"gets partitions {sorted(one.partition for one in assigned)}")
+            self.has_its_share.set()
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Partitions go to another member; of the others it reads on."""
+        if not self.everything_read.is_set():
+            say(self._label, f"gives up partitions {sorted(one.partition for one in revoked)}")
+
+
+def watch_lag(readers: list[Reader]) -> None:
+    """Show how far the group is behind, until it has read everything, a minute at the most."""
+    for _ in range(int(60 / REPORT_SECONDS)):
+        if Reader.everything_read.wait(REPORT_SECONDS):
+            break
+        report_lag(readers)
+    for reader in readers:
+        reader.join(60)
+    report_lag(readers)
+
+
+def report_lag(readers: list[Reader]) -> None:
+    lag = sum(reader.lag for reader in readers)
+    say("group", f"{sum(Reader.counts):>7,} events read, lag {lag:,}")
 
 
 def start_group(servers: str) -> list[Reader]:
-    """Three consumers, once each has its share of the partitions."""
-    readers = [Reader(index, servers) for index in range(CONSUMERS)]
+    """Two consumers, once each has partitions."""
+    readers = [Reader(index, servers) for index in range(CONSUMERS - 1)]
     for reader in readers:
         reader.start()
     for reader in readers:
         if not reader.has_its_share.wait(60):
             raise TimeoutError("the group did not come together within a minute")
-    say("group", f"{CONSUMERS} consumers share {PARTITIONS} partitions")
+    say("group", f"{len(readers)} consumers share {PARTITIONS} partitions")
     return readers
 
 
