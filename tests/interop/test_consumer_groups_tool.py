@@ -67,7 +67,8 @@ class Side:
         printed = printed.replace(f":{self.port}", ":PORT")
         lines = (" ".join(line.split()) for line in printed.splitlines())
         kept = [line for line in lines if line and not line.startswith(("at ", "SLF4J"))]
-        return "\n".join(sorted(kept, key=lambda line: not line.startswith("GROUP")))
+        # Headings first, then sorted: the tool lists members in the order of their random ids.
+        return "\n".join(sorted(kept, key=lambda line: (not line.startswith("GROUP"), line)))
 
 
 @pytest.fixture(scope="module")
