@@ -3,4 +3,4 @@
 import os
 
 HISTORIES = 1_000
-SECONDS = float(os.environ.get("SIMULATION_SECONDS", "90"))
+SECONDS = float(os.environ.get("SIMULATION_SECONDS", "60"))

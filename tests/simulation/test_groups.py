@@ -14,7 +14,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_groups_read_everything_whatever_happens():
-    explored = explore_in_parallel("groups", 0, HISTORIES, SECONDS / 3)
+    explored = explore_in_parallel("groups", 0, HISTORIES, SECONDS / 2)
     print(f"\n{explored.histories} histories of consumer groups")
 
 
