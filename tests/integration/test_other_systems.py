@@ -139,7 +139,7 @@ def test_the_broker_on_windows_says_where_it_runs() -> None:
 
 
 def test_the_fixtures_can_be_loaded_on_windows() -> None:
-    # pytest loads them into every run of whoever has the package installed.
+    # pytest loads them into every run where the package is installed.
     done = run(f"{WINDOWS}\nimport broker_stub.testing.pytest_plugin; print('loaded')")
     assert done.stdout == "loaded\n", done.stderr
 

@@ -1,4 +1,4 @@
-"""Partitions, records and configurations changed by the admin clients of others, likewise."""
+"""Partitions, records and configurations changed by foreign admin clients."""
 
 from collections.abc import Iterator
 from itertools import count

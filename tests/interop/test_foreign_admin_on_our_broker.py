@@ -1,4 +1,4 @@
-"""Topics and configurations, by the admin clients of others, on `python -m broker_stub`."""
+"""Topics and configurations, by foreign admin clients, on `python -m broker_stub`."""
 
 from collections.abc import Iterator
 from pathlib import Path

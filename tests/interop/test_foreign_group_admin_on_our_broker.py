@@ -1,4 +1,4 @@
-"""Groups listed, described and deleted by the admin clients of others, on a process of ours."""
+"""Groups listed, described and deleted by foreign admin clients, on a process of ours."""
 
 from collections.abc import Iterator
 

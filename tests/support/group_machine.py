@@ -5,7 +5,7 @@ is restarted in between. The machine knows only what the protocol promises:
 
 - a generation has one leader and one protocol, and generations only grow;
 - in a generation, a partition has one owner;
-- whoever waits has a deadline, and every parked request is answered in the end;
+- every wait has a deadline, and every parked request is answered in the end;
 - a group whose members all fell silent is empty after their timeouts.
 """
 

@@ -194,7 +194,7 @@ class GeneralAssignment:
         return True
 
     def _move_along_chains(self) -> None:
-        """Balance members that have no topic in common, by way of others.
+        """Balance members that have no topic in common, through other members.
 
         Only with partitions that their members did not own: an owned one moves where that alone
         makes the assignment more balanced, as in Java, and not to let another one move.
@@ -332,7 +332,7 @@ class GeneralAssignment:
 
 
 class _ChainSearch:
-    """Who a member can pass partitions on to that it did not own, directly or by way of others.
+    """Who a member can pass partitions on to that it did not own, directly or through others.
 
     Attributes:
         reached: those members, each with who passes what to it; None for the first ones.
