@@ -146,6 +146,7 @@ def test_static_groups_members_restart_within_and_after_their_session(server, li
 
         stays, restarts = start("one"), start("two")
         group.wait_until_shared()
+        group.wait_until(lambda: sizes[-1:] == [2], "was seen with both members by the watcher")
         share, sizes_before = restarts.assigned, len(sizes)
         restarts.kill()  # and is back before its session is over: nobody rebalances
         restarts = start("two")
