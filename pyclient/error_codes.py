@@ -20,12 +20,18 @@ class KafkaError(Exception):
         retriable: the same request may succeed later.
         refresh_metadata: the client's picture of the cluster is out of date.
         refresh_coordinator: the client asked a broker that is not the coordinator.
+        abortable: the transaction has failed, and aborting it makes the producer usable again.
+        application_recoverable: this client has lost its place: a new one takes over.
+        invalid_configuration: only a change of configuration, rights or versions helps.
     """
 
     code: ClassVar[int | None] = None
     retriable: ClassVar[bool] = False
     refresh_metadata: ClassVar[bool] = False
     refresh_coordinator: ClassVar[bool] = False
+    abortable: ClassVar[bool] = False
+    application_recoverable: ClassVar[bool] = False
+    invalid_configuration: ClassVar[bool] = False
     invalid_metadata: ClassVar[bool] = False  # kafka-python's name of refresh_metadata
 
     def __str__(self) -> str:
@@ -97,6 +103,11 @@ def _constant_name(class_name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name.removesuffix("Error")).upper()
 
 
+def classes() -> dict[int, type[BrokerResponseError]]:
+    """The classes of all codes that are known so far, by code."""
+    return dict(_CLASSES)
+
+
 def for_code(code: int) -> type[BrokerResponseError]:
     """The class of a wire code; a code from a newer broker gets a class that keeps the number."""
     return _CLASSES.get(code) or _unrecognized(code)
@@ -132,9 +143,13 @@ def _rebuild(code: int, args: tuple[Any, ...]) -> BrokerResponseError:
 class AuthorizationError(BrokerResponseError):
     """The principal may not do this."""
 
+    invalid_configuration = True
+
 
 class AuthenticationError(BrokerResponseError):
     """The client could not prove who it is."""
+
+    invalid_configuration = True
 
 
 # Codes whose errors carry facts.
@@ -213,22 +228,27 @@ class NotCoordinatorError(RetriableError, BrokerResponseError, code=16):
     refresh_coordinator = True
 class InvalidTopicError(BrokerResponseError, code=17, name="INVALID_TOPIC_EXCEPTION"):
     """The topic's name is not valid, or the request may not use this topic."""
+    invalid_configuration = True
 class RecordBatchTooLargeError(BrokerResponseError, code=18, name="RECORD_LIST_TOO_LARGE"):
     """The request holds a record batch larger than a segment of the log."""
+    invalid_configuration = True
 class NotEnoughReplicasError(RetriableError, BrokerResponseError, code=19):
     """Too few replicas are in sync; nothing was written."""
 class NotEnoughReplicasAfterAppendError(RetriableError, BrokerResponseError, code=20):
     """Too few replicas are in sync; the leader alone has the records."""
 class InvalidRequiredAcksError(BrokerResponseError, code=21):
     """Acks must be 0, 1 or -1 (all)."""
+    invalid_configuration = True
 class IllegalGenerationError(BrokerResponseError, code=22):
     """The generation of the group is not the current one."""
+    application_recoverable = True
 class InconsistentGroupProtocolError(BrokerResponseError, code=23):
     """No assignment protocol of this member suits the group's other members."""
 class InvalidGroupIdError(BrokerResponseError, code=24):
     """The group id is not valid."""
 class UnknownMemberIdError(BrokerResponseError, code=25):
     """The coordinator does not know this member."""
+    application_recoverable = True
 class InvalidSessionTimeoutError(BrokerResponseError, code=26):
     """The session timeout is outside the range that the broker allows."""
 class RebalanceInProgressError(BrokerResponseError, code=27):
@@ -249,22 +269,26 @@ class IllegalSaslStateError(AuthenticationError, code=34):
     """The request does not belong in this state of the SASL exchange."""
 class UnsupportedVersionError(BrokerResponseError, code=35):
     """The broker does not support this version of the API."""
+    invalid_configuration = True
 class TopicExistsError(BrokerResponseError, code=36, name="TOPIC_ALREADY_EXISTS"):
     """A topic of this name exists already."""
 class InvalidPartitionsError(BrokerResponseError, code=37):
     """The number of partitions is not valid."""
 class InvalidReplicationFactorError(BrokerResponseError, code=38):
     """The replication factor is below 1 or above the number of brokers."""
+    invalid_configuration = True
 class InvalidReplicaAssignmentError(BrokerResponseError, code=39):
     """The replica assignment is not valid."""
 class InvalidConfigurationError(BrokerResponseError, code=40, name="INVALID_CONFIG"):
     """The configuration is not valid."""
+    invalid_configuration = True
 class NotControllerError(RetriableError, BrokerResponseError, code=41):
     """The broker is not the controller."""
 class InvalidRequestError(BrokerResponseError, code=42):
     """The request contradicts the protocol; the broker's log may say how."""
 class UnsupportedForMessageFormatError(BrokerResponseError, code=43):
     """The broker's message format cannot do this."""
+    invalid_configuration = True
 class PolicyViolationError(BrokerResponseError, code=44):
     """The request violates a policy of the cluster."""
 class OutOfOrderSequenceError(BrokerResponseError, code=45, name="OUT_OF_ORDER_SEQUENCE_NUMBER"):
@@ -273,10 +297,12 @@ class DuplicateSequenceError(BrokerResponseError, code=46, name="DUPLICATE_SEQUE
     """The broker has a batch of this sequence number already."""
 class InvalidProducerEpochError(BrokerResponseError, code=47):
     """The producer's epoch is older than the one that the broker knows."""
+    application_recoverable = True
 class InvalidTxnStateError(BrokerResponseError, code=48):
     """The transaction is not in a state that allows this."""
 class InvalidPidMappingError(BrokerResponseError, code=49, name="INVALID_PRODUCER_ID_MAPPING"):
     """The producer id does not belong to this transactional id."""
+    application_recoverable = True
 class InvalidTxnTimeoutError(BrokerResponseError, code=50, name="INVALID_TRANSACTION_TIMEOUT"):
     """The transaction timeout is larger than the broker allows."""
 class ConcurrentTransactionsError(RetriableError, BrokerResponseError, code=51):
@@ -353,6 +379,7 @@ class GroupMaxSizeReachedError(BrokerResponseError, code=81):
     """The group has as many members as the broker allows."""
 class FencedInstanceIdError(BrokerResponseError, code=82):
     """Another member has taken this group.instance.id."""
+    application_recoverable = True
 class EligibleLeadersNotAvailableError(InvalidMetadataError, BrokerResponseError, code=83):
     """No replica that may become leader is available."""
 class ElectionNotNeededError(InvalidMetadataError, BrokerResponseError, code=84):
@@ -369,6 +396,7 @@ class ThrottlingQuotaExceededError(RetriableError, BrokerResponseError, code=89)
     """The client exceeded its quota."""
 class ProducerFencedError(BrokerResponseError, code=90):
     """A newer producer with the same transactional id has taken over."""
+    application_recoverable = True
 class ResourceNotFoundError(BrokerResponseError, code=91):
     """The resource does not exist."""
 class DuplicateResourceError(BrokerResponseError, code=92):
@@ -433,6 +461,7 @@ class InvalidRegistrationError(BrokerResponseError, code=119):
     """The controller refused the broker's registration."""
 class TransactionAbortableError(BrokerResponseError, code=120):
     """The transaction failed; aborting it makes the producer usable again."""
+    abortable = True
 class InvalidRecordStateError(BrokerResponseError, code=121):
     """The record is not in a state that allows this acknowledgement."""
 class ShareSessionNotFoundError(RetriableError, BrokerResponseError, code=122):

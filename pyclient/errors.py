@@ -25,6 +25,7 @@ from pyclient.error_codes import (
     NetworkError,
     NotCoordinatorError,
     NotLeaderOrFollowerError,
+    OffsetOutOfRangeError,
     OutOfOrderSequenceError,
     PrincipalDeserializationError,
     RecordBatchTooLargeError,
@@ -229,13 +230,17 @@ class RecordDeserializationError(KafkaError):
         self.origin = origin
 
 
-class LogTruncationError(KafkaError):
+class LogTruncationError(OffsetOutOfRangeError):
     """The leader's log ends before the consumer's position: records it has read are gone.
 
+    Raised with `auto.offset.reset=none` only. To go on, seek: to the divergent offset, say.
+
     Attributes:
-        divergent_offsets: per partition the last offset that both agree on, None where the
-            leader does not know the consumer's epoch.
+        divergent_offsets: per partition the first offset that differs from what was read, None
+            where the leader does not know the consumer's epoch.
     """
+
+    code = errno = None  # type: ignore[assignment]  # no broker answers with it
 
     def __init__(
         self,

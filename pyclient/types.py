@@ -107,6 +107,21 @@ class ConsumerGroupMetadata(NamedTuple):
     state: str = MemberState.UNJOINED
 
 
+class PreparedTransaction(NamedTuple):
+    """A transaction that is flushed and left open, for `KafkaAdminClient.end_transaction`.
+
+    Attributes:
+        transaction_version: the protocol that it was begun in; it is ended in the same.
+        is_empty: nothing was sent in it, so that there is nothing to end.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    transaction_version: int
+    is_empty: bool = False
+
+
 def format_uuid(uuid: bytes) -> str:
     """Kafka's text form of a topic id: URL-safe base64 of the 16 bytes, without padding."""
     from base64 import urlsafe_b64encode  # seldom needed, and a start should not wait for it

@@ -37,11 +37,33 @@ class LegacyBatch:
 
     Has the attributes of `RecordBatch`; those that these formats lack have Kafka's value for none.
 
+    Attributes:
+        size_in_bytes: of the whole message, its offset and length included.
+        attributes: codec and timestamp type.
+        codec: the compression codec, as in `compression.Codec`.
+        timestamp_type: 0: CreateTime, 1: LogAppendTime, -1: the format has no timestamps.
+        max_timestamp: the wrapper's, which is the largest of its messages'; -1 for magic 0.
+        last_offset: the offset of the last message.
+        next_offset: the offset after the batch, where a reader continues.
+
     Raises:
         CorruptRecordError: the message is cut off, or its lengths contradict each other.
     """
 
-    __slots__ = ("_message", "data", "magic", "position")
+    __slots__ = (
+        "_message",
+        "attributes",
+        "codec",
+        "crc",
+        "data",
+        "last_offset",
+        "magic",
+        "max_timestamp",
+        "next_offset",
+        "position",
+        "size_in_bytes",
+        "timestamp_type",
+    )
 
     leader_epoch: Final = -1
     producer_id: Final = -1
@@ -58,51 +80,17 @@ class LegacyBatch:
         self.position = position
         self.magic, self._message, end = _read_message(view, position, position)
         self.data = view[position:end]
-
-    @property
-    def size_in_bytes(self) -> int:
-        """The whole message, its offset and length included."""
-        return len(self.data)
-
-    @property
-    def crc(self) -> int:
-        return self._message.crc
-
-    @property
-    def attributes(self) -> int:
-        """Codec and timestamp type."""
-        return self._message.attributes
-
-    @property
-    def codec(self) -> int:
-        """The compression codec, as in `compression.Codec`."""
-        return self._message.attributes & 0x07
-
-    @property
-    def timestamp_type(self) -> int:
-        """0: CreateTime, 1: LogAppendTime, -1: the format has no timestamps."""
-        return -1 if self.magic == 0 else self._message.attributes >> 3 & 1
-
-    @property
-    def max_timestamp(self) -> int:
-        """The wrapper's timestamp, which is the largest of its messages'; -1 for magic 0."""
-        return self._message.timestamp
-
-    @property
-    def last_offset(self) -> int:
-        """The offset of the last message."""
-        return self._message.offset
-
-    @property
-    def next_offset(self) -> int:
-        """The offset after the batch, where a reader continues."""
-        return self._message.offset + 1
+        self.size_in_bytes = end - position
+        self.last_offset, self.max_timestamp, self.attributes, self.crc, *_ = self._message
+        self.next_offset = self.last_offset + 1
+        self.codec = self.attributes & 0x07
+        self.timestamp_type = -1 if self.magic == 0 else self.attributes >> 3 & 1
 
     @property
     def base_offset(self) -> int:
         """The offset of the first message: for a wrapper, known only by expanding it."""
         if not self.codec:
-            return self._message.offset
+            return self.last_offset
         return next(iter(self._messages(MAX_EXPANDED))).offset
 
     def crc_is_valid(self) -> bool:
@@ -147,7 +135,7 @@ class LegacyBatch:
         """
         timestamp_type = self.timestamp_type
         # With LogAppendTime, the broker stamped only the wrapper.
-        append_time = self._message.timestamp if timestamp_type == 1 else None
+        append_time = self.max_timestamp if timestamp_type == 1 else None
         return [
             _twin.ConsumerRecord(
                 topic,
@@ -170,8 +158,8 @@ class LegacyBatch:
 
     def _corrupt(self, reason: str) -> CorruptRecordError:
         return CorruptRecordError(
-            f"the message at offset {self._message.offset} is corrupt: {reason}",
-            base_offset=self._message.offset,
+            f"the message at offset {self.last_offset} is corrupt: {reason}",
+            base_offset=self.last_offset,
             position=self.position,
         )
 
@@ -193,7 +181,7 @@ class LegacyBatch:
             return messages
         # Relative offsets count from the wrapper's, which is the last message's own; a producer
         # leaves it at 0 for the broker to set.
-        base = self._message.offset and self._message.offset - messages[-1].offset
+        base = self.last_offset and self.last_offset - messages[-1].offset
         if base < 0:
             raise self._corrupt("its messages start before offset 0")
         if base + max(message.offset for message in messages) > _MAX_OFFSET:

@@ -16,8 +16,15 @@ class EndTxnRequest(Message, api_key=26, versions="0-5", flexible="3+"):
     producer_epoch: int = field(INT16)
     committed: bool = field(BOOL)  # true commits, false aborts
 
+    __slots__ = ("_transaction_version",)
+
+    def use_transaction_version(self, version: int) -> None:
+        """Send it in the protocol of its transaction, whatever the broker reports by now."""
+        self._transaction_version = version
+
     def version_cap(self, transaction_version: int = 0) -> int:
         """4 before transaction.version 2."""
+        transaction_version = getattr(self, "_transaction_version", transaction_version)
         return 4 if transaction_version < 2 else super().version_cap(transaction_version)
 
 

@@ -1,7 +1,8 @@
 """OffsetFetch (API key 9): how far a group has read.
 
 Up to version 7 a request asks for one group in `group_id` and `topics`; from 8 on for many, in
-`groups`, and the response follows suit. Version 10 names topics by id.
+`groups`, and the response follows suit. A request that asks for one group in both ways can be sent
+in any version. Version 10 names topics by id.
 """
 
 from pyclient.protocol.primitives import BOOL, INT16, INT32, INT64, STRING, UUID, ZERO_UUID, Uuid
@@ -39,21 +40,23 @@ class OffsetFetchRequestGroup(Struct):
 class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
     """Look up committed offsets."""
 
-    group_id: str = field(STRING, versions="0-7")
+    group_id: str = field(STRING, versions="0-7", ignorable=True)
     topics: list[OffsetFetchRequestTopic] | None = field(
-        array(OffsetFetchRequestTopic), versions="0-7", nullable="2-7"
+        array(OffsetFetchRequestTopic), versions="0-7", nullable="2-7", ignorable=True
     )
-    groups: list[OffsetFetchRequestGroup] = field(array(OffsetFetchRequestGroup), versions="8+")
+    groups: list[OffsetFetchRequestGroup] = field(
+        array(OffsetFetchRequestGroup), versions="8+", ignorable=True
+    )
     # Left out for brokers before 2.5, as Java's client does: they know no pending offsets.
     require_stable: bool = field(BOOL, versions="7+", ignorable=True)
 
     def version_cap(self, transaction_version: int = 0) -> int:
-        """7 for a request about a single `group_id`; 9 for topics by name.
+        """7 for a request that has a `group_id` only; 9 for topics by name.
 
         A request for all topics is one by name, too: from version 10 on the response would have
         ids only, and nothing about topics that were deleted.
         """
-        if self.group_id:
+        if self.group_id and not self.groups:
             return 7
         for group in self.groups:
             if group.topics is None or any(one.topic_id == ZERO_UUID for one in group.topics):
@@ -61,8 +64,8 @@ class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
         return super().version_cap(transaction_version)
 
     def version_floor(self) -> int:
-        """8 for a request about `groups`; 2 for all topics of a single one."""
-        if self.groups:
+        """8 for a request that has `groups` only; 2 for all topics of a single one."""
+        if self.groups and not self.group_id:
             return 8
         return 2 if self.topics is None else super().version_floor()
 

@@ -3,6 +3,9 @@
 from pyclient.protocol.primitives import INT16, INT32, INT64, STRING
 from pyclient.protocol.schema import Message, Struct, array, field
 
+CONSUMER_ID = -1
+"""The replica id of a client that is not a replica."""
+
 
 class OffsetForLeaderPartition(Struct):
     """The leader epoch to look up in one partition."""
@@ -22,6 +25,10 @@ class OffsetForLeaderEpochRequest(Message, api_key=23, versions="2-4", flexible=
 
     replica_id: int = field(INT32, versions="3+", default=-2, ignorable=True)  # -1 for a consumer
     topics: list[OffsetForLeaderTopic] = field(array(OffsetForLeaderTopic))
+
+    def version_floor(self) -> int:
+        """3 for a consumer: before, it needs a permission that only brokers have."""
+        return 3 if self.replica_id == CONSUMER_ID else super().version_floor()
 
 
 class EpochEndOffset(Struct):

@@ -38,8 +38,15 @@ class ProduceRequest(Message, api_key=0, versions="3-13", flexible="9+"):
     timeout_ms: int = field(INT32)
     topic_data: list[TopicProduceData] = field(array(TopicProduceData))
 
+    __slots__ = ("_transaction_version",)
+
+    def use_transaction_version(self, version: int) -> None:
+        """Send it in the protocol of its transaction, whatever the broker reports by now."""
+        self._transaction_version = version
+
     def version_cap(self, transaction_version: int = 0) -> int:
         """12 while a topic id is missing, 11 in a transaction before transaction.version 2."""
+        transaction_version = getattr(self, "_transaction_version", transaction_version)
         if self.transactional_id is not None and transaction_version < 2:
             return 11
         if any(topic.topic_id == ZERO_UUID for topic in self.topic_data):
