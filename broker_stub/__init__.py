@@ -27,6 +27,7 @@ run, and most runs need no broker.
 - `purgatory`: timers, and operations that wait
 - `request`: a request's context and its reply, now or later
 - `running_broker`: a broker's server, node and threads, between a start and a stop
+- `turn`: work that the requests of one turn of the serving loop share
 """
 
 from typing import TYPE_CHECKING, Any

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from broker_stub import diagnostics
 from broker_stub.handlers import SERVED
@@ -53,11 +53,15 @@ class Intervention(NamedTuple):
     """Write this many bytes of the answer, then close (`on_response` only)."""
 
 
-class Interceptor(Protocol):
-    """Sees every request before its handler, and every response before it is encoded."""
+class Interceptor:
+    """Sees every request before its handler, and every response before it is encoded.
+
+    Does nothing; subclasses override what they need.
+    """
 
     def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
         """The APIs and versions to serve: the argument, or less of it."""
+        return served
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
         """A request was decoded, and not handled yet."""

@@ -23,6 +23,7 @@ from broker_stub.metadata.image import (
     BROKER_RESOURCE,
     CONSUMER_OFFSETS,
     TOPIC_RESOURCE,
+    TRANSACTION_STATE,
     BrokerImage,
     ClusterImage,
     TopicImage,
@@ -40,7 +41,10 @@ from pyclient.entropy import Entropy
 from pyclient.errors import KafkaError
 
 if TYPE_CHECKING:
-    from broker_stub.coordinator.group_coordinator import GroupCoordinator
+    from broker_stub.coordinator.groups.group_coordinator import GroupCoordinator
+    from broker_stub.coordinator.transactions.transaction_coordinator import (
+        TransactionCoordinator,
+    )
 
 
 class Node:
@@ -128,11 +132,19 @@ class Node:
             purgatory=self.purgatory,
             clock=self.clock,
         )
-        self.controller.register(endpoints, self.config["broker.rack"])
+        rack = self.config["broker.rack"]
+        self.controller.register(endpoints, rack, was_clean=self.logs.was_clean)
         self.replicas.adopt_logs(removed)
         if self.image.topic(CONSUMER_OFFSETS) is not None:
             self.coordinator.load()
-        self.image.on_topic_removed += [self.replicas.topic_removed, self._forget_offsets]
+        if self.image.topic(TRANSACTION_STATE) is not None:
+            self.transactions.load()
+        self._tell_of_hanging_transactions()
+        self.image.on_topic_removed += [
+            self.replicas.topic_removed,
+            self._forget_offsets,
+            self._forget_transactions,
+        ]
         self.image.on_partition_changed.append(self.replicas.partition_changed)
         self.image.on_config_changed.append(self._on_config_changed)
 
@@ -150,9 +162,18 @@ class Node:
     @cached_property
     def coordinator(self) -> GroupCoordinator:
         """The group coordinator, imported on first use."""
-        from broker_stub.coordinator.group_coordinator import GroupCoordinator
+        from broker_stub.coordinator.groups.group_coordinator import GroupCoordinator
 
         return GroupCoordinator(self)
+
+    @cached_property
+    def transactions(self) -> TransactionCoordinator:
+        """The transaction coordinator, imported on first use."""
+        from broker_stub.coordinator.transactions.transaction_coordinator import (
+            TransactionCoordinator,
+        )
+
+        return TransactionCoordinator(self)
 
     def handle(self, frame: memoryview, connection: ConnectionContext) -> Reply | Parked[Reply]:
         """Handle the request in `frame` (without its length), whose bytes may be changed."""
@@ -185,6 +206,31 @@ class Node:
             self.image.config(BROKER_RESOURCE, str(self.node_id)),
             self.image.config(BROKER_RESOURCE, ""),
         )
+
+    def _tell_of_hanging_transactions(self) -> None:
+        """Name the transactions that are open in a log, and that no coordinator will end."""
+        found = [
+            (f"{name}-{index}", producer_id)
+            for (name, index), log in self.logs.logs().items()
+            for producer_id in log.producer_state.open_transactions
+        ]
+        if not found:
+            return
+        known = set()
+        if self.image.topic(TRANSACTION_STATE) is not None:
+            for producer_id, partitions in self.transactions.open_partitions():
+                known |= {(f"{topic}-{index}", producer_id) for topic, index in partitions}
+        hanging = [one for one in sorted(found) if one not in known]
+        if hanging:
+            diagnostics.warn(
+                "hanging transactions: %s; read_committed consumers stop before them until they are"
+                " aborted (KafkaAdminClient.abort_transaction, or kafka-transactions.sh abort)",
+                ", ".join(f"{where} (producer id {which})" for where, which in hanging),
+            )
+
+    def _forget_transactions(self, topic: TopicImage) -> None:
+        if topic.name == TRANSACTION_STATE and "transactions" in self.__dict__:
+            self.transactions.unload()
 
     def _forget_offsets(self, topic: TopicImage) -> None:
         # The coordinator is created with the first group.

@@ -4,6 +4,7 @@ Plain data between `net`, `dispatch` and the handlers. Serving thread only.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from pyclient.protocol.primitives import Part
@@ -39,28 +40,19 @@ class ConnectionContext:
         self.listener = listener
 
 
+@dataclass(eq=False, slots=True)
 class RequestContext:
     """A request's header, and the connection it came on.
 
     `memo` is for a test's fault injector.
     """
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "memo")
-
-    def __init__(
-        self,
-        api_key: int,
-        api_version: int,
-        correlation_id: int,
-        client_id: str | None,
-        connection: ConnectionContext,
-    ) -> None:
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
-        self.connection = connection
-        self.memo: object = None
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    connection: ConnectionContext
+    memo: object = None
 
 
 class Parked(Generic[Answer]):
@@ -68,52 +60,46 @@ class Parked(Generic[Answer]):
 
     A handler returns one, and `answer` is called on it once. If the client disconnects first,
     `on_abandoned` is called, and a later answer is dropped.
+
+    Attributes:
+        answered: `answer` was called.
+        abandoned: the client disconnected first.
     """
 
-    __slots__ = ("_abandoned", "_answer", "_answered", "_deliver", "on_abandoned")
+    __slots__ = ("_answer", "_deliver", "abandoned", "answered", "on_abandoned")
 
     def __init__(self, on_abandoned: Callable[[], None] | None = None) -> None:
         self.on_abandoned = on_abandoned
         self._deliver: Callable[[Answer], None] | None = None
         self._answer: Answer | None = None
-        self._answered = False
-        self._abandoned = False
-
-    @property
-    def answered(self) -> bool:
-        """Whether `answer` was called."""
-        return self._answered
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether the client disconnected first."""
-        return self._abandoned
+        self.answered = False
+        self.abandoned = False
 
     def answer(self, answer: Answer) -> None:
         """Deliver the answer before returning; drop it if the client is gone."""
-        if self._abandoned:
+        if self.abandoned:
             return
-        if self._answered:
+        if self.answered:
             raise RuntimeError("a parked request was answered twice")
-        self._answered = True
+        self.answered = True
         self._answer = answer
         if self._deliver is not None:
             self._deliver(answer)
 
     def unwrap(self) -> "Answer | Parked[Answer]":
         """The answer, if it is there already, else this."""
-        return self._answer if self._answered else self  # type: ignore[return-value]
+        return self._answer if self.answered else self  # type: ignore[return-value]
 
     def deliver_to(self, deliver: Callable[[Answer], None]) -> None:
         """Set who gets the answer; calls `deliver` at once if it is there."""
         self._deliver = deliver
-        if self._answered:
+        if self.answered:
             deliver(self._answer)  # type: ignore[arg-type]
 
     def abandon(self) -> None:
         """The client disconnected."""
-        if self._answered or self._abandoned:
+        if self.answered or self.abandoned:
             return
-        self._abandoned = True
+        self.abandoned = True
         if self.on_abandoned is not None:
             self.on_abandoned()

@@ -1,21 +1,16 @@
 """Logs every request at the level DEBUG, below the logger `broker_stub`. Serving thread only."""
 
 import logging
-from collections.abc import Mapping
 
+from broker_stub.dispatch import Interceptor
 from broker_stub.request import RequestContext
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 
 log = logging.getLogger(__name__)
 
 
-class RequestTrace:
+class RequestTrace(Interceptor):
     """The broker's interceptor that logs requests."""
-
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """Hide no API."""
-        return served
 
     def on_request(self, request: Message, context: RequestContext) -> None:
         """Log a request: its API, version, client and connection."""
@@ -26,8 +21,3 @@ class RequestTrace:
             context.client_id,
             context.connection.connection_id,
         )
-
-    def on_response(
-        self, request: Message, response: Message | None, context: RequestContext
-    ) -> None:
-        """Ignore responses."""

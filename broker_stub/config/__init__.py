@@ -8,4 +8,5 @@
 - `objections`: why a value is refused, in the words of Apache Kafka
 - `properties`: reads `server.properties` files
 - `tls_keys`: the table of TLS options
+- `transaction_keys`: the table of options of transactions
 """

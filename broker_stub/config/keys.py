@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker_stub.config.tls_keys import TLS_ROWS
+from broker_stub.config.transaction_keys import TRANSACTION_ROWS
 from broker_stub.integer_types import INT, LONG, SHORT
 from broker_stub.log.log_config import SERVER_SYNONYMS, TOPIC_KEYS
 from pyclient.config.definition import ConfigDefinition, ConfigKey, at_least, not_empty, one_of
@@ -290,6 +291,7 @@ BROKER_ROWS: Final = (
         "The socket's send buffer (SO_SNDBUF); -1 is the system's default, best for distant"
         " clients. Apache Kafka's default is 102400.",
     ),
+    *TRANSACTION_ROWS,
     *TLS_ROWS,
     *_LOG_DEFAULT_ROWS,
 )

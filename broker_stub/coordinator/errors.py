@@ -1,6 +1,6 @@
-"""The error a group's client gets when the log of its coordinator refuses a record.
+"""The error a client gets when the log of its coordinator refuses a record.
 
-Clients of groups understand the coordinator's errors, not those of a partition: after
+Clients of a coordinator understand its errors, not those of a partition: after
 NOT_COORDINATOR they look up the coordinator again and retry. The mapping is Apache Kafka's.
 """
 

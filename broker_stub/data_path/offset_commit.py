@@ -1,4 +1,4 @@
-"""OffsetCommit, versions 2-9: from the frame to the group's log, without message objects.
+"""OffsetCommit, versions 2-10: from the frame to the group's log, without message objects.
 
 Serving thread only.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from broker_stub.coordinator.commit_offsets import (
+from broker_stub.coordinator.groups.commit_offsets import (
     CommitResults,
     OffsetCommit,
     PartitionOffset,
@@ -28,9 +28,9 @@ from broker_stub.data_path.wire import (
     string,
     topic_head,
 )
-from broker_stub.handlers.offset_commit import NAMES_MISSING_GROUP_FROM
+from broker_stub.handlers.offset_commit import BY_ID_FROM, NAMES_MISSING_GROUP_FROM
 from broker_stub.request import Parked, Reply, RequestContext
-from pyclient.protocol.primitives import ZERO_UUID
+from pyclient.protocol.primitives import Uuid
 from pyclient.varint import decode_uvarint, encode_uvarint
 
 if TYPE_CHECKING:
@@ -52,16 +52,17 @@ _FLEXIBLE_OUTCOME: Final = struct.Struct(">ihb")  # ... and no tagged fields
 _HEAD: Final = struct.Struct(">ii")  # length, correlation id
 _FLEXIBLE_HEAD: Final = struct.Struct(">iibi")  # ... with tags, throttle time
 
-_Topics: TypeAlias = list[tuple[str, list[PartitionOffset]]]
+_Topics: TypeAlias = list[tuple[str | None, list[PartitionOffset]]]
 
 
 def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Parked[Reply] | None:
     """Commit the offsets; None, with nothing done, if the handler has to do it."""
     version = context.api_version
     correlation_id = context.correlation_id
+    topic_ids: list[Uuid] = []
     try:
         if version >= _FLEXIBLE_FROM:
-            commit = _parse_flexible(frame, version)
+            commit = _parse_flexible(node, frame, version, topic_ids)
         else:
             commit = _parse(frame, version)
     except UNREADABLE:
@@ -69,7 +70,7 @@ def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Par
 
     def encode(results: CommitResults) -> Reply:
         if version >= _FLEXIBLE_FROM:
-            return _pack_flexible(correlation_id, results)
+            return _pack_flexible(correlation_id, results, topic_ids, version >= BY_ID_FROM)
         return _pack(version, correlation_id, results)
 
     return commit_offsets(node, commit, encode)
@@ -115,7 +116,11 @@ def _nullable_string(frame: memoryview, position: int) -> tuple[str | None, int]
     return (None, position + INT16.size) if length == NULL else string(frame, position)
 
 
-def _parse_flexible(frame: memoryview, version: int) -> OffsetCommit:
+def _parse_flexible(
+    node: Node, frame: memoryview, version: int, topic_ids: list[Uuid]
+) -> OffsetCommit:
+    """The request; `topic_ids` gets the ids of its topics."""
+    by_id = version >= BY_ID_FROM
     group_id, position = compact_string(frame, body_position(frame, flexible=True))
     (generation_id,) = INT32.unpack_from(frame, position)
     member_id, position = compact_string(frame, position + INT32.size)
@@ -127,7 +132,8 @@ def _parse_flexible(frame: memoryview, version: int) -> OffsetCommit:
     topic_count, position = decode_uvarint(frame, position)
     topics: _Topics = []
     for _ in range(topic_count - 1):
-        name, _, count, position = compact_topic_head(frame, position, by_id=False)
+        name, topic_id, count, position = compact_topic_head(frame, position, by_id=by_id)
+        topic_ids.append(topic_id)
         partitions: list[PartitionOffset] = []
         for _ in range(count):
             index, offset, leader_epoch = _PARTITION.unpack_from(frame, position)
@@ -148,7 +154,7 @@ def _parse_flexible(frame: memoryview, version: int) -> OffsetCommit:
         if frame[position]:
             raise Unfamiliar
         position += 1
-        topics.append((name, partitions))
+        topics.append((node.image.topic_name(topic_id) if by_id else name, partitions))
     if not topic_count or frame[position]:
         raise Unfamiliar
     return OffsetCommit(
@@ -166,16 +172,18 @@ def _pack(version: int, correlation_id: int, results: CommitResults) -> Reply:
     pieces = [bytes(INT32.size)] if version >= _THROTTLE_FROM else []
     pieces.append(INT32.pack(len(results)))
     for name, outcomes in results:
-        pieces.append(pack_topic_head(name, len(outcomes)))
+        pieces.append(pack_topic_head(name or "", len(outcomes)))
         pieces += [_OUTCOME.pack(index, code) for index, code in outcomes]
     body = b"".join(pieces)
     return Reply([_HEAD.pack(INT32.size + len(body), correlation_id) + body])
 
 
-def _pack_flexible(correlation_id: int, results: CommitResults) -> Reply:
+def _pack_flexible(
+    correlation_id: int, results: CommitResults, topic_ids: list[Uuid], by_id: bool
+) -> Reply:
     pieces = [encode_uvarint(len(results) + 1)]
-    for name, outcomes in results:
-        pieces.append(pack_compact_topic_head(name, ZERO_UUID, len(outcomes), by_id=False))
+    for topic_id, (name, outcomes) in zip(topic_ids, results, strict=True):
+        pieces.append(pack_compact_topic_head(name or "", topic_id, len(outcomes), by_id=by_id))
         pieces += [_FLEXIBLE_OUTCOME.pack(index, code, 0) for index, code in outcomes]
         pieces.append(b"\x00")
     pieces.append(b"\x00")

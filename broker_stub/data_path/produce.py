@@ -23,9 +23,10 @@ from broker_stub.data_path.wire import (
 )
 from broker_stub.dispatch import encode_reply
 from broker_stub.handlers.produce import BY_ID_FROM, ZSTD_FROM, respond
+from broker_stub.replica.append_in_transaction import ProduceTransaction
 from broker_stub.replica.append_records import AppendedTopics, append_records
 from broker_stub.request import Parked, Reply, RequestContext
-from pyclient.error_codes import BrokerResponseError, InvalidRequiredAcksError
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.primitives import ZERO_UUID, Uuid
 from pyclient.varint import decode_uvarint, encode_uvarint
 
@@ -77,8 +78,9 @@ def serve(node: Node, frame: memoryview, context: RequestContext) -> Reply | Par
             encode,
             by_id=version >= BY_ID_FROM,
             allows_zstd=version >= ZSTD_FROM,
+            transaction=ProduceTransaction(None, version),
         )
-    except InvalidRequiredAcksError:
+    except BrokerResponseError:
         return None  # nothing was appended, and the handler raises it again
     return Reply([]) if reply is None else reply
 

@@ -4,12 +4,13 @@ Pure functions.
 """
 
 from collections.abc import Callable, Iterable
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pyclient.error_codes import BrokerResponseError
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
+TopicResult = TypeVar("TopicResult")
 
 
 def result_of_each(
@@ -26,6 +27,19 @@ def result_of_each(
         except BrokerResponseError as error:
             results.append(failed(asked, error))
     return results
+
+
+def topic_results(
+    kind: Callable[..., TopicResult],
+    topics: Iterable[Any],
+    act: Callable[[str, Any], object],
+    failed: Callable[[Any, BrokerResponseError], object],
+) -> list[TopicResult]:
+    """`result_of_each` for requests and responses whose topics have a `name` and `partitions`."""
+    return [
+        kind(name=one.name, partitions=result_of_each(one.name, one.partitions, act, failed))
+        for one in topics
+    ]
 
 
 def always_fail(error: BrokerResponseError) -> Callable[[str, object], NoReturn]:

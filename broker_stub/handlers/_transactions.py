@@ -1,14 +1,14 @@
-"""The error for transactional ids, as long as there is no transaction coordinator."""
+"""What the transaction APIs share: the errors that old clients know."""
 
-from pyclient.error_codes import BrokerResponseError, TransactionalIdAuthorizationError
+from pyclient.error_codes import (
+    BrokerResponseError,
+    InvalidProducerEpochError,
+    ProducerFencedError,
+)
 
 
-def no_transactions() -> BrokerResponseError:
-    """The error for a transactional id.
-
-    Clients give up only on an authorization error from FindCoordinator: librdkafka retries all
-    others forever, even UNSUPPORTED_VERSION.
-    """
-    return TransactionalIdAuthorizationError(
-        "This broker has no transactions: configure the producer without a transactional id."
-    )
+def known_error(error: BrokerResponseError, *, knows_fenced: bool) -> BrokerResponseError:
+    """INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED, for clients that do not know that."""
+    if isinstance(error, ProducerFencedError) and not knows_fenced:
+        return InvalidProducerEpochError(str(error))
+    return error

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: AlterConfigsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: AlterConfigsRequest, context: RequestContext
 ) -> Parked[AlterConfigsResponse]:
     parked: Parked[AlterConfigsResponse] = Parked()
 

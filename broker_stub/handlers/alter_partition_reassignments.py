@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: AlterPartitionReassignmentsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """Check the reassignments; valid ones are complete already."""
 
@@ -58,8 +56,7 @@ def handle(
 
 
 def refuse(
-    request: AlterPartitionReassignmentsRequest,
-    error: BrokerResponseError,
+    request: AlterPartitionReassignmentsRequest, error: BrokerResponseError
 ) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,

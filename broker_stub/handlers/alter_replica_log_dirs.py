@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: AlterReplicaLogDirsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> AlterReplicaLogDirsResponse:
     """Check that each replica is in the requested directory."""
 

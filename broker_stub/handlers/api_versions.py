@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from broker_stub.handlers import SERVED
-from broker_stub.metadata.features import FEATURES
+from broker_stub.metadata.features import features
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError, InvalidRequestError, UnsupportedVersionError
 from pyclient.protocol.messages.api_versions import (
@@ -42,23 +42,25 @@ def handle(node: Node, request: ApiVersionsRequest, context: RequestContext) -> 
         software = (request.client_software_name, request.client_software_version)
         if not all(_SOFTWARE.fullmatch(text) for text in software):
             raise InvalidRequestError("client software name or version is malformed")
+    levels_of = features(node.config["transaction.version"])
     return ApiVersionsResponse(
         api_keys=_listed(node.dispatcher.served()),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
-            for name, levels in FEATURES.items()
+            for name, levels in levels_of.items()
         ],
         finalized_features_epoch=node.controller.quorum.end_offset,
         finalized_features=[
             FinalizedFeatureKey(
                 name=name, min_version_level=levels.finalized, max_version_level=levels.finalized
             )
-            for name, levels in FEATURES.items()
+            for name, levels in levels_of.items()
+            if levels.finalized  # level 0 is the feature's absence
         ],
     )
 
 
-def refuse(request: ApiVersionsRequest, error: BrokerResponseError) -> ApiVersionsResponse:  # noqa: ARG001
+def refuse(request: ApiVersionsRequest, error: BrokerResponseError) -> ApiVersionsResponse:
     """Fail without a list."""
     return ApiVersionsResponse(error_code=error.code)
 

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: CreatePartitionsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: CreatePartitionsRequest, context: RequestContext
 ) -> Parked[CreatePartitionsResponse]:
     once, repeated = once_each(request.topics)
     parked: Parked[CreatePartitionsResponse] = Parked()

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: CreateTopicsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: CreateTopicsRequest, context: RequestContext
 ) -> Parked[CreateTopicsResponse]:
     check_new_partitions(
         sum(max(0, topic.num_partitions) + len(topic.assignments) for topic in request.topics)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node, request: DeleteGroupsRequest, _context: RequestContext
+    node: Node, request: DeleteGroupsRequest, context: RequestContext
 ) -> DeleteGroupsResponse:
     def delete(group_id: str) -> DeletableGroupResult:
         try:

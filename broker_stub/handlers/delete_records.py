@@ -8,11 +8,10 @@ only compacted (POLICY_VIOLATION) and internal topics (INVALID_TOPIC_EXCEPTION) 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker_stub.handlers._partitions import always_fail, result_of_each
+from broker_stub.handlers._partitions import always_fail, topic_results
 from broker_stub.log.log_config import DELETE
 from broker_stub.metadata.image import INTERNAL_TOPICS
 from broker_stub.request import RequestContext
@@ -30,31 +29,18 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: DeleteRecordsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse:
     """Move the log start offsets."""
-    return _respond(request, partial(_delete, node))
+    results = topic_results(
+        DeleteRecordsTopicResult, request.topics, partial(_delete, node), _failed
+    )
+    return DeleteRecordsResponse(topics=results)
 
 
 def refuse(request: DeleteRecordsRequest, error: BrokerResponseError) -> DeleteRecordsResponse:
-    return _respond(request, always_fail(error))
-
-
-def _respond(
-    request: DeleteRecordsRequest,
-    act: Callable[[str, DeleteRecordsPartition], DeleteRecordsPartitionResult],
-) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=result_of_each(topic.name, topic.partitions, act, _failed),
-            )
-            for topic in request.topics
-        ]
-    )
+    results = topic_results(DeleteRecordsTopicResult, request.topics, always_fail(error), _failed)
+    return DeleteRecordsResponse(topics=results)
 
 
 def _delete(node: Node, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: DeleteTopicsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DeleteTopicsRequest, context: RequestContext
 ) -> Parked[DeleteTopicsResponse]:
     if not node.config["delete.topic.enable"]:
         raise TopicDeletionDisabledError()

@@ -3,29 +3,16 @@
 Always fails with SECURITY_DISABLED, as Apache Kafka without an authorizer does.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NoReturn
-
+from broker_stub.handlers._acls import handle
 from broker_stub.handlers._errors import message_of
-from broker_stub.request import RequestContext
-from pyclient.error_codes import BrokerResponseError, SecurityDisabledError
+from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.describe_acls import (
     DescribeAclsRequest,
     DescribeAclsResponse,
 )
 
-if TYPE_CHECKING:
-    from broker_stub.node import Node
+__all__ = ["handle", "refuse"]
 
 
-def handle(node: Node, request: DescribeAclsRequest, context: RequestContext) -> NoReturn:  # noqa: ARG001
-    """Fail: there is no authorizer."""
-    raise SecurityDisabledError("No Authorizer is configured on the broker")
-
-
-def refuse(
-    request: DescribeAclsRequest,  # noqa: ARG001
-    error: BrokerResponseError,
-) -> DescribeAclsResponse:
+def refuse(request: DescribeAclsRequest, error: BrokerResponseError) -> DescribeAclsResponse:
     return DescribeAclsResponse(error_code=error.code, error_message=message_of(error))

@@ -52,8 +52,5 @@ def handle(
     )
 
 
-def refuse(
-    request: DescribeClusterRequest,  # noqa: ARG001
-    error: BrokerResponseError,
-) -> DescribeClusterResponse:
+def refuse(request: DescribeClusterRequest, error: BrokerResponseError) -> DescribeClusterResponse:
     return DescribeClusterResponse(error_code=error.code, error_message=message_of(error))

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: DescribeConfigsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
     """Describe the configuration of each resource."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.group_state import GroupState
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.group_state import GroupState
 from broker_stub.handlers._errors import message_of
 from broker_stub.handlers._operations import GROUP_OPERATIONS
 from broker_stub.request import RequestContext

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: DescribeLogDirsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
     held: dict[str, dict[str, list[Partition]]] = {path: {} for path in node.logs.directory_ids}
     for partition in _partitions(node, request):
@@ -40,10 +38,7 @@ def handle(
     )
 
 
-def refuse(
-    request: DescribeLogDirsRequest,  # noqa: ARG001
-    error: BrokerResponseError,
-) -> DescribeLogDirsResponse:
+def refuse(request: DescribeLogDirsRequest, error: BrokerResponseError) -> DescribeLogDirsResponse:
     """Fail; before version 3 there is no error code, only the empty list."""
     return DescribeLogDirsResponse(error_code=error.code)
 

@@ -1,7 +1,7 @@
 """DescribeProducers (API key 61), version 0.
 
-Lists the idempotent producers that partitions remember: epoch, last sequence, last timestamp, and
-the start of an open transaction, which only data written by Apache Kafka has.
+Lists the producers that partitions remember: epoch, last sequence, last timestamp, and the start
+of an open transaction.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: DescribeProducersRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DescribeProducersRequest, context: RequestContext
 ) -> DescribeProducersResponse:
     def describe(topic: str, index: int) -> PartitionResponse:
         partition = node.replicas.partition(topic, index)

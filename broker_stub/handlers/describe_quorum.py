@@ -29,9 +29,7 @@ _NODES_FROM: Final = 2
 
 
 def handle(
-    node: Node,
-    request: DescribeQuorumRequest,
-    context: RequestContext,
+    node: Node, request: DescribeQuorumRequest, context: RequestContext
 ) -> DescribeQuorumResponse:
     asked = [
         (topic.topic_name, [one.partition_index for one in topic.partitions])
@@ -64,10 +62,7 @@ def handle(
     )
 
 
-def refuse(
-    request: DescribeQuorumRequest,  # noqa: ARG001
-    error: BrokerResponseError,
-) -> DescribeQuorumResponse:
+def refuse(request: DescribeQuorumRequest, error: BrokerResponseError) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(error_code=error.code, error_message=message_of(error))
 
 

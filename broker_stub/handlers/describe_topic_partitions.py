@@ -35,9 +35,7 @@ _PAGE_MAX: Final = "max.request.partition.size.limit"
 
 
 def handle(
-    node: Node,
-    request: DescribeTopicPartitionsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
     """Describe the topics of one page."""
     response = DescribeTopicPartitionsResponse()

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: ElectLeadersRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: ElectLeadersRequest, context: RequestContext
 ) -> ElectLeadersResponse:
     check_election_type(request.election_type)
 

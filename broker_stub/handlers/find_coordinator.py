@@ -1,20 +1,18 @@
 """FindCoordinator (API key 10), versions 0-6.
 
-The coordinator of a group is the leader of its partition of `__consumer_offsets`. The first request
-creates that topic. Transactional ids (key type 1) have no coordinator here:
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which all clients take as final. Other types of keys:
-INVALID_REQUEST.
+The coordinator of a group is the leader of its partition of `__consumer_offsets`, that of a
+transactional id (key type 1) the leader of its partition of `__transaction_state`. The first
+request creates the topic. Other types of keys: INVALID_REQUEST.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.coordinator.group_log import partition_for_group
+from broker_stub.coordinator.placement import partition_for
 from broker_stub.handlers._errors import message_of
-from broker_stub.handlers._transactions import no_transactions
-from broker_stub.metadata.auto_topic_creation import offsets_topic
-from broker_stub.metadata.image import CONSUMER_OFFSETS, TopicImage
+from broker_stub.metadata.auto_topic_creation import internal_topic
+from broker_stub.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicImage
 from broker_stub.metadata.topics import PlannedTopic
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import (
@@ -31,7 +29,7 @@ from pyclient.protocol.messages.find_coordinator import (
 if TYPE_CHECKING:
     from broker_stub.node import Node
 
-_GROUP, _TRANSACTIONAL_ID = 0, 1
+_TOPICS: Final = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}  # by the type of a key
 _MANY_FROM: Final = 4
 _FOUND: Final = "NONE"  # Apache Kafka's message without an error, up to version 3
 
@@ -39,28 +37,29 @@ _FOUND: Final = "NONE"  # Apache Kafka's message without an error, up to version
 def handle(
     node: Node, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse | Parked[FindCoordinatorResponse]:
-    if request.key_type != _GROUP:
-        unserved = _unserved(request.key_type)
+    name = _TOPICS.get(request.key_type)
+    if name is None:
+        unserved = InvalidRequestError(f"keys of type {request.key_type} have no coordinator")
         if context.api_version < _MANY_FROM:
             raise unserved
         return FindCoordinatorResponse(
             coordinators=[_failed(key, unserved) for key in request.coordinator_keys]
         )
-    topic = node.image.topic(CONSUMER_OFFSETS)
+    topic = node.image.topic(name)
     if topic is not None:
         return _found(node, request, context, topic)
     parked: Parked[FindCoordinatorResponse] = Parked()
 
     def created(_results: list[PlannedTopic | BrokerResponseError]) -> None:
         # Created by this request or by an earlier one: either is fine.
-        topic = node.image.topic(CONSUMER_OFFSETS)
+        topic = node.image.topic(name)
         if topic is None:
-            missing = CoordinatorNotAvailableError("__consumer_offsets can't be created")
+            missing = CoordinatorNotAvailableError(f"{name} can't be created")
             parked.answer(refuse(request, missing))
         else:
             parked.answer(_found(node, request, context, topic))
 
-    node.controller.create_topics([offsets_topic(node.config)], created)
+    node.controller.create_topics([internal_topic(name, node.config)], created)
     return parked
 
 
@@ -73,12 +72,6 @@ def refuse(request: FindCoordinatorRequest, error: BrokerResponseError) -> FindC
     return FindCoordinatorResponse(
         error_code=error.code, error_message=message_of(error), node_id=-1, port=-1
     )
-
-
-def _unserved(key_type: int) -> BrokerResponseError:
-    if key_type == _TRANSACTIONAL_ID:
-        return no_transactions()
-    return InvalidRequestError(f"keys of type {key_type} have no coordinator")
 
 
 def _found(
@@ -99,7 +92,7 @@ def _found(
 
 
 def _coordinator(node: Node, key: str, listener: str, topic: TopicImage) -> Coordinator:
-    leader = topic.partitions[partition_for_group(key, len(topic.partitions))].leader
+    leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
     for broker, endpoint in node.brokers(listener):
         if broker.broker_id == leader:
             return Coordinator(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from broker_stub.node import Node
 
 
-def handle(node: Node, request: HeartbeatRequest, _context: RequestContext) -> HeartbeatResponse:
+def handle(node: Node, request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     """Renew a member's session. REBALANCE_IN_PROGRESS tells it to rejoin."""
     group = node.coordinator.group(request.group_id)
     group.heartbeat(request.member_id, request.group_instance_id, request.generation_id)

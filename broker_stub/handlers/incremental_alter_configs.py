@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: IncrementalAlterConfigsRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> Parked[IncrementalAlterConfigsResponse]:
     parked: Parked[IncrementalAlterConfigsResponse] = Parked()
 

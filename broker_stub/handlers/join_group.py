@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_stub.coordinator.group_state import JoinTerms
+from broker_stub.coordinator.groups.group_state import JoinTerms
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import code_of
 from pyclient.errors import GroupMaxSizeReachedError, KafkaError

@@ -48,7 +48,6 @@ def handle(
 
 
 def refuse(
-    request: ListConfigResourcesRequest,  # noqa: ARG001
-    error: BrokerResponseError,
+    request: ListConfigResourcesRequest, error: BrokerResponseError
 ) -> ListConfigResourcesResponse:
     return ListConfigResourcesResponse(error_code=error.code)

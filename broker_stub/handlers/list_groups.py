@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CLASSIC: Final = "classic"
 
 
-def handle(node: Node, request: ListGroupsRequest, _context: RequestContext) -> ListGroupsResponse:
+def handle(node: Node, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
     states = {state.lower() for state in request.states_filter}
     types = {one.lower() for one in request.types_filter}
     if node.image.topic(CONSUMER_OFFSETS) is None or (types and _CLASSIC not in types):

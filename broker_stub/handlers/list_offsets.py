@@ -11,10 +11,9 @@ INVALID_REQUEST, each time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.handlers._partitions import always_fail, result_of_each
+from broker_stub.handlers._partitions import always_fail, topic_results
 from broker_stub.replica.partition import Partition
 from broker_stub.request import RequestContext
 from pyclient.error_codes import (
@@ -61,26 +60,14 @@ def handle(node: Node, request: ListOffsetsRequest, context: RequestContext) -> 
             found.leader_epoch = -1
         return found
 
-    return _respond(request, look_up)
+    results = topic_results(ListOffsetsTopicResponse, request.topics, look_up, _failed)
+    return ListOffsetsResponse(topics=results)
 
 
 def refuse(request: ListOffsetsRequest, error: BrokerResponseError) -> ListOffsetsResponse:
-    return _respond(request, always_fail(error))
-
-
-def _respond(
-    request: ListOffsetsRequest,
-    act: Callable[[str, ListOffsetsPartition], ListOffsetsPartitionResponse],
-) -> ListOffsetsResponse:
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=result_of_each(topic.name, topic.partitions, act, _failed),
-            )
-            for topic in request.topics
-        ]
-    )
+    act = always_fail(error)
+    results = topic_results(ListOffsetsTopicResponse, request.topics, act, _failed)
+    return ListOffsetsResponse(topics=results)
 
 
 def _failed(

@@ -20,16 +20,13 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,  # noqa: ARG001
-    request: ListPartitionReassignmentsRequest,  # noqa: ARG001
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(error_message=None)
 
 
 def refuse(
-    request: ListPartitionReassignmentsRequest,  # noqa: ARG001
-    error: BrokerResponseError,
+    request: ListPartitionReassignmentsRequest, error: BrokerResponseError
 ) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(
         error_code=error.code, error_message=message_of(error)

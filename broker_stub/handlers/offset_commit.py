@@ -1,13 +1,19 @@
-"""OffsetCommit (API key 8), versions 2-9.
+"""OffsetCommit (API key 8), versions 2-10.
 
-The usual request takes `data_path/offset_commit.py`.
+From version 10 on topics are given by id; one that no topic has: UNKNOWN_TOPIC_ID. The usual
+request takes `data_path/offset_commit.py`.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from broker_stub.coordinator.commit_offsets import CommitResults, OffsetCommit, commit_offsets
+from broker_stub.coordinator.groups.commit_offsets import (
+    CommitResults,
+    OffsetCommit,
+    commit_offsets,
+)
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import code_of
 from pyclient.errors import KafkaError
@@ -23,12 +29,14 @@ if TYPE_CHECKING:
 
 
 NAMES_MISSING_GROUP_FROM: Final = 9
+BY_ID_FROM: Final = 10
 
 
 def handle(
     node: Node, request: OffsetCommitRequest, context: RequestContext
 ) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
     """Commit a group's offsets."""
+    by_id = context.api_version >= BY_ID_FROM
     commit = OffsetCommit(
         request.group_id,
         request.generation_id_or_member_epoch,
@@ -37,7 +45,7 @@ def handle(
         request.retention_time_ms,
         [
             (
-                topic.name,
+                node.image.topic_name(topic.topic_id) if by_id else topic.name,
                 [
                     (
                         one.partition_index,
@@ -52,30 +60,32 @@ def handle(
         ],
         context.api_version >= NAMES_MISSING_GROUP_FROM,
     )
-    return commit_offsets(node, commit, respond)
+    return commit_offsets(node, commit, partial(_respond, request))
 
 
-def respond(results: CommitResults) -> OffsetCommitResponse:
+def _respond(request: OffsetCommitRequest, results: CommitResults) -> OffsetCommitResponse:
     """The response for each partition's outcome."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
-                name=name,
+                name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(partition_index=index, error_code=code)
                     for index, code in outcomes
                 ],
             )
-            for name, outcomes in results
+            for topic, (_, outcomes) in zip(request.topics, results, strict=True)
         ]
     )
 
 
 def refuse(request: OffsetCommitRequest, error: KafkaError) -> OffsetCommitResponse:
     code = code_of(error)
-    return respond(
+    return _respond(
+        request,
         [
             (topic.name, [(one.partition_index, code) for one in topic.partitions])
             for topic in request.topics
-        ]
+        ],
     )

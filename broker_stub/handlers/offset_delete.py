@@ -23,12 +23,12 @@ from pyclient.protocol.messages.offset_delete import (
 from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
-    from broker_stub.coordinator.classic_group import ClassicGroup
+    from broker_stub.coordinator.groups.classic_group import ClassicGroup
     from broker_stub.node import Node
 
 
 def handle(
-    node: "Node", request: OffsetDeleteRequest, _context: RequestContext
+    node: "Node", request: OffsetDeleteRequest, context: RequestContext
 ) -> OffsetDeleteResponse:
     group = node.coordinator.find_for_offset_delete(request.group_id)
     response = OffsetDeleteResponse()

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    node: Node,
-    request: OffsetForLeaderEpochRequest,
-    context: RequestContext,  # noqa: ARG001
+    node: Node, request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
     """Look up where the epochs end."""
 

@@ -3,8 +3,10 @@
 Appends one batch per partition. The batches are views of the receive buffer: the log patches
 offsets into them and writes them without a copy. On one node, acks=1 and acks=all differ only by
 `min.insync.replicas`. With acks=0 there is no response, so a failure closes the connection. From
-version 13 on, topics are named by id. Transactional batches are refused
-(INVALID_TXN_STATE): there is no transaction coordinator.
+version 13 on, topics are named by id.
+
+A transactional batch is refused unless its transaction has the partition; from version 12 on, the
+batch adds it (KIP-890).
 
 With `flush.messages`, records are on disk before they are acked and before they are read: the
 response is parked until the fsync is done. zstd needs version 7, as in Apache Kafka.
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from broker_stub.handlers._errors import message_of
 from broker_stub.log.batch.append_info import AppendInfo
 from broker_stub.log.batch.record_rules import RefusedRecordsError
+from broker_stub.replica.append_in_transaction import ProduceTransaction
 from broker_stub.replica.append_records import AppendedTopics, append_records
 from broker_stub.request import Parked, RequestContext
 from pyclient.error_codes import BrokerResponseError
@@ -52,6 +55,7 @@ def handle(
         respond,
         by_id=context.api_version >= BY_ID_FROM,
         allows_zstd=context.api_version >= ZSTD_FROM,
+        transaction=ProduceTransaction(request.transactional_id, context.api_version),
     )
 
 

@@ -1,7 +1,7 @@
 """UpdateFeatures (API key 57), versions 0-2.
 
-Each feature has one level here (see `metadata.features`): an update to that level succeeds and
-changes nothing; any other fails the whole request with INVALID_UPDATE_VERSION.
+Each feature stays at one level here (see `metadata.features`): an update to it succeeds and changes
+nothing; any other fails the whole request with INVALID_UPDATE_VERSION.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker_stub.handlers._errors import message_of
-from broker_stub.metadata.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate, check_updates
+from broker_stub.metadata.features import (
+    SAFE_DOWNGRADE,
+    UPGRADE,
+    FeatureUpdate,
+    check_updates,
+    features,
+)
 from broker_stub.request import RequestContext
 from pyclient.error_codes import BrokerResponseError
 from pyclient.protocol.messages.update_features import (
@@ -42,6 +48,7 @@ def handle(
             for one in request.feature_updates
         ),
         node.node_id,
+        features(node.config["transaction.version"]),
     )
     return UpdateFeaturesResponse(
         error_message=None,
@@ -52,8 +59,5 @@ def handle(
     )
 
 
-def refuse(
-    request: UpdateFeaturesRequest,  # noqa: ARG001
-    error: BrokerResponseError,
-) -> UpdateFeaturesResponse:
+def refuse(request: UpdateFeaturesRequest, error: BrokerResponseError) -> UpdateFeaturesResponse:
     return UpdateFeaturesResponse(error_code=error.code, error_message=message_of(error))

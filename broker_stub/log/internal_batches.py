@@ -20,11 +20,23 @@ _READ_BYTES: Final = 1 << 20
 
 
 def build_batch(
-    records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int
+    records: Sequence[tuple[bytes | None, bytes | None]],
+    timestamp_ms: int,
+    producer: tuple[int, int] | None = None,
 ) -> memoryview:
-    """One uncompressed batch of keys and values with one timestamp, ready to append."""
+    """One uncompressed batch of keys and values with one timestamp, ready to append.
+
+    With the id and epoch of a producer, it is part of that producer's transaction.
+    """
     content = sum(len(key or b"") + len(value or b"") for key, value in records)
-    builder = BatchBuilder(bytearray(HEADER_SIZE + content + _RECORD_OVERHEAD * len(records)))
+    buffer = bytearray(HEADER_SIZE + content + _RECORD_OVERHEAD * len(records))
+    if producer is None:
+        builder = BatchBuilder(buffer)
+    else:
+        producer_id, epoch = producer
+        builder = BatchBuilder(
+            buffer, transactional=True, producer_id=producer_id, producer_epoch=epoch
+        )
     for key, value in records:
         if builder.try_append(timestamp_ms, key, value) < 0:
             raise AssertionError("the buffer is too small")

@@ -38,6 +38,7 @@ from broker_stub.log.producers.producer_state import (
 )
 from broker_stub.log.producers.sequence_check import check_producers
 from broker_stub.log.producers.transactions import (
+    EPOCH_BUMP_FROM,
     TransactionRanges,
     check_marker,
     note_batches,
@@ -196,16 +197,15 @@ class PartitionLog:
     @property
     def last_stable_offset(self) -> int:
         """The offset up to which every transaction is committed or aborted."""
-        first_unstable = self.producer_state.first_unstable_offset
-        if first_unstable is None:
-            return self._high_watermark
-        return min(self._high_watermark, max(first_unstable, self._log_start_offset))
+        stable = self.producer_state.last_stable_offset(self._high_watermark)
+        return min(self._high_watermark, max(stable, self._log_start_offset))
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Move the high watermark forward, at most to the log end; returns whether it moved."""
         with self._lock:
             before = self._high_watermark
             self._high_watermark = max(before, min(offset, self._log_end_offset))
+            self.producer_state.on_high_watermark(self._high_watermark)
             return self._high_watermark > before
 
     def assign_leader_epoch(self, leader_epoch: int) -> None:
@@ -229,6 +229,12 @@ class PartitionLog:
         with self._lock:
             return tuple(self.producer_state)
 
+    def has_ongoing_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a producer has written to the log in a transaction that has not ended."""
+        with self._lock:
+            entry = self.producer_state.get(producer_id)
+            return entry is not None and entry.is_in_transaction and entry.epoch == epoch
+
     def recall_producers(self, older: Mapping[int, Iterable[RememberedBatch]]) -> None:
         """Add older batches, by producer id, that were read from the log's tail."""
         with self._lock:
@@ -248,15 +254,20 @@ class PartitionLog:
         leader_epoch: int,
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        is_verified: bool = False,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Validate the batches, assign their offsets, and write them.
 
         Offsets and leader epoch are written into the caller's buffer, unless that is read-only.
+        `is_verified` says that the batch's transaction has this partition. `transaction_version` is
+        that of the producer of a marker.
 
         Raises:
             KafkaError: as in `validation.validate`, `recompression.recompress` and below; nothing
                 was written.
-            InvalidProducerEpochError, OutOfOrderSequenceError: see `check_producers`.
+            InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError: see
+                `check_producers`.
             TransactionCoordinatorFencedError: see `transactions.check_marker`.
             RecordBatchTooLargeError: the batches are larger than `segment.bytes`.
             KafkaStorageError: the disk refused, an earlier sync failed, the log is closed, or the
@@ -282,13 +293,20 @@ class PartitionLog:
                 headers,
                 self._request_recall,
                 from_client=origin is AppendOrigin.CLIENT,
+                is_verified=is_verified,
+                starts_at_zero=transaction_version >= EPOCH_BUMP_FROM,
             )
             if duplicate is not None:
                 return duplicate_append(
                     duplicate, config, self._log_start_offset, self.recovery_point
                 )
             for index, marker in markers.items():
-                check_marker(self.producer_state, headers[index], marker)
+                check_marker(
+                    self.producer_state,
+                    headers[index],
+                    marker,
+                    ends_with_new_epoch=transaction_version >= EPOCH_BUMP_FROM,
+                )
             first_offset = self._log_end_offset
             places = number_batches(view, headers, first_offset, leader_epoch)
             self._assign_leader_epoch(leader_epoch, first_offset)

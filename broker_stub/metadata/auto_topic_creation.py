@@ -1,20 +1,21 @@
 """Creates missing topics that a client asks for: `auto.create.topics.enable`.
 
-Also defines how `__consumer_offsets` is created. Serving thread only.
+Also defines how the internal topics are created. Serving thread only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
 from broker_stub.config.broker_config import BrokerConfig
 from broker_stub.metadata.controller import Controller
-from broker_stub.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, ClusterImage
+from broker_stub.metadata.image import (
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE,
+    ClusterImage,
+)
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.metadata.topics import NewTopic, PlannedTopic
 from pyclient.error_codes import BrokerResponseError, TopicExistsError
-
-# The first is the metadata log; the second would need a transaction coordinator.
-_NEVER_CREATED: Final = (CLUSTER_METADATA, TRANSACTION_STATE)
 
 
 def offsets_topic(config: BrokerConfig) -> NewTopic:
@@ -31,6 +32,27 @@ def offsets_topic(config: BrokerConfig) -> NewTopic:
     )
 
 
+def transactions_topic(config: BrokerConfig) -> NewTopic:
+    """How the broker creates `__transaction_state`."""
+    return NewTopic(
+        TRANSACTION_STATE,
+        partitions=config["transaction.state.log.num.partitions"],
+        replication_factor=config["transaction.state.log.replication.factor"],
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config["transaction.state.log.min.isr"]),
+            "segment.bytes": str(config["transaction.state.log.segment.bytes"]),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+def internal_topic(name: str, config: BrokerConfig) -> NewTopic:
+    """How the broker creates a coordinator's topic."""
+    return offsets_topic(config) if name == CONSUMER_OFFSETS else transactions_topic(config)
+
+
 def missing_topics(
     names: Iterable[str], image: ClusterImage, config: BrokerConfig
 ) -> list[NewTopic]:
@@ -38,9 +60,9 @@ def missing_topics(
     if not config["auto.create.topics.enable"]:
         return []
     return [
-        offsets_topic(config) if name == CONSUMER_OFFSETS else NewTopic(name)
+        internal_topic(name, config) if name in INTERNAL_TOPICS else NewTopic(name)
         for name in names
-        if name not in _NEVER_CREATED and image.topic(name) is None
+        if name != CLUSTER_METADATA and image.topic(name) is None
     ]
 
 

@@ -97,10 +97,11 @@ class Controller:
         """The quorum: only this node."""
         return QuorumInfo(self._node_id, self._log.leader_epoch, self._log.end_offset)
 
-    def register(self, endpoints: Sequence[Endpoint], rack: str | None) -> None:
+    def register(self, endpoints: Sequence[Endpoint], rack: str | None, *, was_clean: bool) -> None:
         """Register this broker and its listeners; elect it leader of the partitions it alone has.
 
-        Called before requests are served. May block.
+        Called before requests are served. May block. `was_clean` tells that it was shut down
+        cleanly before.
 
         Raises:
             KafkaStorageError: it was elected, and the disk refused the change.
@@ -122,14 +123,29 @@ class Controller:
             fenced=False,
             log_dirs=list(self._directory_ids),
         )
-        elected = elect_leaders(self._image, self._node_id)
-        if elected:
-            self._apply(self._log.append([record, *elected]))
-            self._log.sync()
+        elected = elect_leaders(self._image, self._node_id, was_clean=was_clean)
+        if elected and self._elect([record, *elected]):
             return
         # Written with the next change: every start registers, and not syncing makes it faster.
         self._unwritten = [record]
         self._apply([LoggedRecord(self._log.end_offset, record)])
+
+    def _elect(self, records: Sequence[Message]) -> bool:
+        """Log and apply an election; False if the disk refused one that is not vital."""
+        try:
+            logged = self._log.append(records)
+        except KafkaStorageError as error:
+            topics = self._image.topics()
+            leaders = {one.leader for topic in topics for one in topic.partitions.values()}
+            if leaders != {self._node_id}:
+                raise
+            diagnostics.warn(
+                "consumers may not notice lost records: no new leader epoch: %s", error
+            )
+            return False
+        self._apply(logged)
+        self._log.sync()
+        return True
 
     def create_topics(
         self,

@@ -53,10 +53,12 @@ def check_election(
     raise EligibleLeadersNotAvailableError("Eligible topic partition leaders are not available.")
 
 
-def elect_leaders(image: ClusterImage, node_id: int) -> list[Message]:
+def elect_leaders(image: ClusterImage, node_id: int, *, was_clean: bool) -> list[Message]:
     """The changes that make a broker the leader of the partitions that only it has.
 
-    They have no leader after Apache Kafka was shut down cleanly.
+    They have no leader after Apache Kafka was shut down cleanly. After an unclean shutdown a broker
+    is elected again, also where it leads already: its logs may have lost records, and the new
+    leader epoch has consumers find out.
     """
     return [
         PartitionChangeRecord(
@@ -70,5 +72,5 @@ def elect_leaders(image: ClusterImage, node_id: int) -> list[Message]:
         )
         for topic in image.topics()
         for partition in topic.partitions.values()
-        if partition.leader != node_id and partition.replicas == (node_id,)
+        if partition.replicas == (node_id,) and (partition.leader != node_id or not was_clean)
     ]

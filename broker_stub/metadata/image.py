@@ -115,6 +115,11 @@ class ClusterImage:
         """The topic of an id."""
         return self._topics_by_id.get(topic_id)
 
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """The name of the topic with this id."""
+        found = self._topics_by_id.get(topic_id)
+        return None if found is None else found.name
+
     def colliding_topic(self, name: str) -> str | None:
         """The topic whose metric names would collide with those of a new topic."""
         return self._collision_keys.get(collision_key(name))

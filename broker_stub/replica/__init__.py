@@ -1,5 +1,6 @@
 """The partitions of this broker: appending, reading, and the fetches that wait.
 
+- `append_in_transaction`: appends the transactional batches of a Produce request
 - `append_records`: appends the batches of a Produce request; flushes before the ack if asked to
 - `delayed_fetch`: answers a Fetch request, or parks it until there is enough to read
 - `fetch_sessions`: incremental fetch sessions (KIP-227)

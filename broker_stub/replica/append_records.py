@@ -15,6 +15,13 @@ from broker_stub import diagnostics
 from broker_stub.log.batch.append_info import AppendInfo
 from broker_stub.log.batch.header import read_header
 from broker_stub.metadata.image import TopicImage
+from broker_stub.replica.append_in_transaction import (
+    Admitted,
+    ProduceTransaction,
+    TopicBatches,
+    append_in_transaction,
+    is_transactional,
+)
 from broker_stub.replica.partition import Partition
 from broker_stub.request import CloseConnection, Parked
 from pyclient.error_codes import (
@@ -30,6 +37,7 @@ from pyclient.error_codes import (
 from pyclient.protocol.primitives import Uuid
 from pyclient.records.compression import Codec
 from pyclient.records.header import CODEC_MASK, HEADER_SIZE
+from pyclient.types import TopicPartition
 
 if TYPE_CHECKING:
     from broker_stub.node import Node
@@ -37,9 +45,6 @@ if TYPE_CHECKING:
 _ACKS: Final = (-1, 0, 1)
 
 Answer = TypeVar("Answer")
-
-TopicBatches: TypeAlias = tuple[str, Uuid, Sequence[tuple[int, object]]]
-"""Name and id of a topic (one of the two is empty, by version), and a batch per partition."""
 
 AppendResults: TypeAlias = list[tuple[int, AppendInfo | BrokerResponseError]]
 """What became of the partitions of a topic, by their index."""
@@ -56,6 +61,7 @@ def append_records(
     *,
     by_id: bool,
     allows_zstd: bool,
+    transaction: ProduceTransaction,
 ) -> Answer | Parked[Answer] | None:
     """Append every batch; return the answer, or None with acks=0.
 
@@ -69,14 +75,46 @@ def append_records(
         encode: makes the answer of the results.
         by_id: whether topics are named by id.
         allows_zstd: whether the request's version may carry zstd.
+        transaction: the transaction that the request's transactional batches belong to.
 
     Raises:
         InvalidRequiredAcksError: `acks` has another value; nothing was appended.
+        BrokerResponseError: the transactional batches are of no transaction, or of several
+            producers; nothing was appended.
         CloseConnection: a partition failed, and with acks=0 the client reads no answer.
     """
     if acks not in _ACKS:
         raise InvalidRequiredAcksError(f"acks must be -1, 0 or 1, not {acks}")
-    appends = _Appends(node, acks, allows_zstd=allows_zstd)
+    append = partial(
+        _append,
+        node,
+        acks,
+        encode=encode,
+        by_id=by_id,
+        allows_zstd=allows_zstd,
+        transaction_version=transaction.client_version,
+    )
+    for _, _, batches in topics:
+        for _, records in batches:
+            if is_transactional(records):
+                return append_in_transaction(node, transaction, topics, append, by_id=by_id)
+    return append(topics)
+
+
+def _append(
+    node: Node,
+    acks: int,
+    topics: Sequence[TopicBatches],
+    admitted: Admitted | None = None,
+    *,
+    encode: Callable[[AppendedTopics], Answer],
+    by_id: bool,
+    allows_zstd: bool,
+    transaction_version: int,
+) -> Answer | Parked[Answer] | None:
+    appends = _Appends(
+        node, acks, admitted, allows_zstd=allows_zstd, transaction_version=transaction_version
+    )
     for name, topic_id, batches in topics:
         results: AppendResults = []
         appends.topics.append((name, topic_id, results))
@@ -110,18 +148,30 @@ class _Appends:
 
     __slots__ = (
         "_acks",
+        "_admitted",
         "_allows_zstd",
         "_node",
         "_now_ms",
+        "_transaction_version",
         "appended",
         "error",
         "topics",
         "unflushed",
     )
 
-    def __init__(self, node: Node, acks: int, *, allows_zstd: bool) -> None:
+    def __init__(
+        self,
+        node: Node,
+        acks: int,
+        admitted: Admitted | None,
+        *,
+        allows_zstd: bool,
+        transaction_version: int,
+    ) -> None:
         self._node = node
         self._acks = acks
+        self._admitted = admitted
+        self._transaction_version = transaction_version
         self._allows_zstd = allows_zstd
         self._now_ms = node.clock.now_ms()
         self.topics: AppendedTopics = []
@@ -139,7 +189,13 @@ class _Appends:
                     raise InvalidRecordError(f"no records for {partition}")
                 if not self._allows_zstd:
                     _refuse_zstd(records)
-                info = partition.append(records, acks=self._acks, now_ms=self._now_ms)
+                info = partition.append(
+                    records,
+                    acks=self._acks,
+                    now_ms=self._now_ms,
+                    is_verified=bool(self._admitted) and self._is_verified(partition),
+                    transaction_version=self._transaction_version,
+                )
             except Exception as error:  # noqa: BLE001  answered; the other partitions go on
                 self.error = _as_response_error(error)
                 results.append((index, self.error))
@@ -149,6 +205,21 @@ class _Appends:
             if info.flush_due:
                 self.unflushed.append((partition, results, len(results)))
             results.append((index, info))
+
+    def _is_verified(self, partition: Partition) -> bool:
+        """Whether the coordinator has the partition in the transaction.
+
+        Raises:
+            BrokerResponseError: it was asked, and refused.
+        """
+        assert self._admitted is not None
+        key = TopicPartition(partition.topic, partition.index)
+        if key not in self._admitted:
+            return False
+        error = self._admitted[key]
+        if error is not None:
+            raise error
+        return True
 
     def flush(self, encode: Callable[[AppendedTopics], Answer]) -> Parked[Answer]:
         """Flush in the background; the answer comes when the last flush is done."""

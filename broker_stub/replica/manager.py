@@ -90,12 +90,19 @@ class ReplicaManager:
         batches: memoryview | bytearray,
         *,
         origin: AppendOrigin = AppendOrigin.COORDINATOR,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Append records of the broker itself, and complete the fetches that wait for them.
 
         A flush that is due follows in the background; nothing waits for it.
         """
-        info = partition.append(batches, acks=1, now_ms=self._clock.now_ms(), origin=origin)
+        info = partition.append(
+            batches,
+            acks=1,
+            now_ms=self._clock.now_ms(),
+            origin=origin,
+            transaction_version=transaction_version,
+        )
         if info.flush_due:
             partition.log.flush_soon()
         self._purgatory.check_and_complete(partition.key)
@@ -118,7 +125,6 @@ class ReplicaManager:
         """
         names = {topic.name for topic in removed}
         ids = {topic.topic_id for topic in removed}
-        undecided = []
         for (name, index), log in list(self._logs.logs().items()):
             if name == CLUSTER_METADATA:
                 continue
@@ -131,20 +137,12 @@ class ReplicaManager:
                 and (is_unnamed or log.topic_id == topic.topic_id)
             ):
                 self.partition_of(topic, index)
-                if log.producer_state.open_transactions:
-                    undecided.append(f"{name}-{index}")
             elif log.topic_id in ids:
                 diagnostics.warn("%s-%d belongs to a deleted topic: deleting it", name, index)
                 self._logs.delete(name, index)
             else:
                 folder = self._logs.set_aside(name, index)
                 diagnostics.warn("%s-%d belongs to no topic: moved to %s", name, index, folder)
-        if undecided:
-            diagnostics.warn(
-                "open transactions, which this broker can't end and read_committed consumers stop"
-                " before: %s",
-                ", ".join(sorted(undecided)),
-            )
 
     def _make(self, topic: TopicImage, index: int) -> Partition:
         image = topic.partitions.get(index)

@@ -111,6 +111,8 @@ class Partition:
         acks: int,
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        is_verified: bool = False,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Append as the leader, and let readers see what every in-sync replica has.
 
@@ -132,7 +134,12 @@ class Partition:
                 replicas=len(self.replicas),
             )
         info = self.log.append(
-            batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin
+            batches,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            is_verified=is_verified,
+            transaction_version=transaction_version,
         )
         if info.flush_due:
             self._unsynced_to = max(self._unsynced_to, info.last_offset + 1)

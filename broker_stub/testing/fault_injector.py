@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from broker_stub.dispatch import Intervention, refusal
+from broker_stub.dispatch import Interceptor, Intervention, refusal
 from broker_stub.request import RequestContext
 from broker_stub.testing.faults import (
     DELAY_MS_MAX,
@@ -47,7 +47,7 @@ _Claim: TypeAlias = Target | str | None
 """What a fault has taken: a topic's or a group's part of a request, or all of it."""
 
 
-class FaultInjector:
+class FaultInjector(Interceptor):
     """The broker's interceptor that applies faults."""
 
     def __init__(self, faults: Faults, node: Node) -> None:

@@ -9,14 +9,14 @@ The serving thread writes, a test's threads read; both take `_lock`, and nothing
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from broker_stub.dispatch import Interceptor
 from broker_stub.request import RequestContext
 from pyclient.protocol.primitives import BYTES, ArrayType
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message, Struct
 from pyclient.records.header import HEADER_SIZE
 
@@ -56,7 +56,7 @@ class ReceivedRequest(Generic[AnyMessage]):
         )
 
 
-class RequestLog:
+class RequestLog(Interceptor):
     """The requests of one broker, over its restarts. Any thread."""
 
     def __init__(self) -> None:
@@ -124,10 +124,6 @@ class RequestLog:
 
     # --- the broker's interceptor ------------------------------------------------------------
 
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """Hide no API. Called by the broker."""
-        return served
-
     def on_request(self, request: Message, context: RequestContext) -> None:
         """Record a request. Called by the broker."""
         kept = request
@@ -161,11 +157,6 @@ class RequestLog:
             for topic in request.topics
         ]
         return copy
-
-    def on_response(
-        self, request: Message, response: Message | None, context: RequestContext
-    ) -> None:
-        """Ignore responses. Called by the broker."""
 
 
 def _check_api(api: type[Message]) -> None:

@@ -89,6 +89,7 @@ LAYOUTS: Final[Mapping[int, Layout]] = {
         (Place(_TOPICS, topic="topic", number="partition"),),
         only_reads=True,
     ),
+    28: Layout((Place(_TOPICS),), (Place(_TOPICS),)),  # TxnOffsetCommit
     37: Layout(  # CreatePartitions
         (Place(_TOPICS, partitions=None),),
         (Place(("results",), partitions=None),),

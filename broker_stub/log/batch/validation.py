@@ -23,7 +23,6 @@ from pyclient import _twin
 from pyclient.errors import (
     CorruptRecordError,
     InvalidRecordError,
-    InvalidTxnStateError,
     RecordTooLargeError,
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
@@ -78,7 +77,6 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
     Raises:
         RecordTooLargeError: it is larger than `max.message.bytes`.
         InvalidRecordError: its fields contradict each other, or a client may not write it.
-        InvalidTxnStateError: it is transactional; clients have no transactions here.
         UnsupportedCompressionTypeError: its codec is unknown.
     """
     if header.size > config.max_message_bytes:
@@ -105,8 +103,8 @@ def check_batch(header: BatchHeader, config: LogConfig, origin: AppendOrigin) ->
         )
     if header.is_control:
         raise InvalidRecordError("clients may not write control records")
-    if header.is_transactional:
-        raise InvalidTxnStateError("the broker does not support transactions")
+    if header.is_transactional and header.producer_id < 0:
+        raise InvalidRecordError("a transactional batch needs a producer id")
     if header.base_offset != 0:
         raise InvalidRecordError(f"the batch has base offset {header.base_offset}, not 0")
 

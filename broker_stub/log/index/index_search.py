@@ -16,7 +16,7 @@ from broker_stub.log.file_records import FileRecords
 from broker_stub.log.index.index_builder import IndexBuilder
 from broker_stub.log.index.index_file import DamagedIndexError
 from broker_stub.log.index.segment_indexes import SegmentIndexes
-from broker_stub.log.index.sparse_index import Entry, OffsetIndex, SparseIndex, TimeIndex
+from broker_stub.log.index.sparse_index import Entry, SparseIndex
 from pyclient.errors import CorruptRecordError, KafkaStorageError
 
 # The most headers that a read walks over where an index entry should have led further.
@@ -39,14 +39,6 @@ class IndexSearch:
         self.indexes = indexes
         self.on_damaged: Callable[[], None] | None = None
         self._rebuild_requested_for: SegmentIndexes | None = None
-
-    @property
-    def _offset_index(self) -> OffsetIndex:
-        return self.indexes.offset_index
-
-    @property
-    def _time_index(self) -> TimeIndex:
-        return self.indexes.time_index
 
     # --- by offset and position --------------------------------------------------------------
 
@@ -99,7 +91,7 @@ class IndexSearch:
 
     def _next_entry(self, offset: int) -> Entry | None:
         """The first index entry at or after `offset`."""
-        index = self._offset_index
+        index = self.indexes.offset_index
         try:
             return None if index.is_damaged else index.lookup_after(offset)
         except DamagedIndexError:
@@ -144,7 +136,7 @@ class IndexSearch:
 
     def batch_around(self, position: int) -> int:
         """The start of a batch at or before `position`, close to it if the index is usable."""
-        walk = self._walk_by_index(lambda: self._offset_index.lookup_position(position))
+        walk = self._walk_by_index(lambda: self.indexes.offset_index.lookup_position(position))
         return next(walk, (self._records.size, None))[0]
 
     def read_next_offset(self) -> int:
@@ -154,7 +146,7 @@ class IndexSearch:
             CorruptRecordError: the segment does not end at a batch boundary.
         """
         next_offset, end = self._records.base_offset, 0
-        for position, header in self._walk_by_index(self._offset_index.last):
+        for position, header in self._walk_by_index(self.indexes.offset_index.last):
             next_offset, end = header.last_offset + 1, position + header.size
         if end != self._records.size:
             raise CorruptRecordError("the segment ends inside a batch", position=self._records.size)
@@ -171,9 +163,9 @@ class IndexSearch:
         """
         size, path = self._records.size, self._records.path
         while position < size:
-            indexed = self._offset_index.position_after(position)
+            indexed = self.indexes.offset_index.position_after(position)
             end = size if indexed is None else indexed
-            entry = None if indexed is None else self._offset_index.lookup_position(indexed)
+            entry = None if indexed is None else self.indexes.offset_index.lookup_position(indexed)
             try:
                 for at, header in self._records.walk(position, end):
                     if at + header.size > end:
@@ -210,7 +202,7 @@ class IndexSearch:
                     return chain((first,), walk) if entry[1] > start else walk_from(start)
             except DamagedIndexError:
                 pass  # the index file is gone
-            self.report_damaged(self._offset_index)
+            self.report_damaged(self.indexes.offset_index)
         return walk_from(start)
 
     def _entry_before_damage(self, entry: Entry) -> int | None:
@@ -222,7 +214,7 @@ class IndexSearch:
         Raises:
             DamagedIndexError: the index file is gone.
         """
-        before = self._offset_index.lookup_position(entry[1] - 1)
+        before = self.indexes.offset_index.lookup_position(entry[1] - 1)
         if before is not None and before[0] < entry[0] and self._batch_of(before) is not None:
             return before[1]
         return None if self._batch_of(self._next_entry(entry[0] + 1)) is None else 0
@@ -242,9 +234,9 @@ class IndexSearch:
     def read_max_timestamp(self) -> Entry:
         """Load the latest timestamp from the time index; raises as `max_timestamp`."""
         # It is the last entry: sealing or closing a segment adds it.
-        latest = self._checked_time(self._time_index.last)
+        latest = self._checked_time(self.indexes.time_index.last)
         if latest is not None and latest[0] == NO_TIMESTAMP and self._records.first_timestamp >= 0:
-            self.report_damaged(self._time_index)
+            self.report_damaged(self.indexes.time_index)
         elif latest is not None:
             self.indexes.max_timestamp = latest
         if self.indexes.max_timestamp is None:
@@ -257,7 +249,7 @@ class IndexSearch:
         Raises:
             KafkaStorageError: too far to walk until the index is rebuilt; try again.
         """
-        entry = self._checked_time(lambda: self._time_index.lookup(timestamp_ms))
+        entry = self._checked_time(lambda: self.indexes.time_index.lookup(timestamp_ms))
         found = self.find(offset if entry is None else max(entry[1], offset))
         start = found[0] if found else self._records.size
         for count, batch in enumerate(self._records.walk(start)):
@@ -270,7 +262,7 @@ class IndexSearch:
 
         If the batch disagrees, the index is reported as damaged.
         """
-        if not self._time_index.is_damaged:
+        if not self.indexes.time_index.is_damaged:
             try:
                 timestamp, offset = entry = lookup()
             except DamagedIndexError:
@@ -288,7 +280,7 @@ class IndexSearch:
                     and found[1].max_timestamp == timestamp
                 ):
                     return entry
-            self.report_damaged(self._time_index)
+            self.report_damaged(self.indexes.time_index)
         return None
 
     # --- damaged indexes ---------------------------------------------------------------------
@@ -327,11 +319,11 @@ class IndexSearch:
         """
         if self.on_damaged is None:
             return
-        if not self._offset_index.is_damaged and (
+        if not self.indexes.offset_index.is_damaged and (
             walked <= self.indexes.interval_bytes or self.indexes.are_rebuilt
         ):
             return
-        self.report_damaged(self._offset_index)
+        self.report_damaged(self.indexes.offset_index)
         raise self._not_indexed_yet()
 
     def _not_indexed_yet(self) -> KafkaStorageError:

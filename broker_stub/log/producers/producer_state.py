@@ -77,6 +77,11 @@ class ProducerEntry:
         self.tail_is_known = tail_is_known
 
     @property
+    def is_in_transaction(self) -> bool:
+        """Whether it has written in a transaction that has not ended."""
+        return self.current_txn_first_offset != NO_OFFSET
+
+    @property
     def last_sequence(self) -> int:
         """The sequence of the last record; -1 if no batch is remembered."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
@@ -115,12 +120,14 @@ class ProducerState:
         is_recalling: whether a read of the log's tail was requested and is not finished.
     """
 
-    __slots__ = ("_entries", "_open_transactions", "is_recalling")
+    __slots__ = ("_ended", "_entries", "_open_transactions", "is_recalling")
 
     def __init__(self) -> None:
         self.is_recalling = False
         self._entries: dict[int, ProducerEntry] = {}
         self._open_transactions: dict[int, int] = {}  # first offsets, by producer id
+        # First offset and marker's offset of transactions whose marker may not be read yet.
+        self._ended: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -136,6 +143,7 @@ class ProducerState:
         """Replace all entries by those of a snapshot."""
         self._entries = {entry.producer_id: entry for entry in entries}
         self._open_transactions.clear()
+        self._ended.clear()
         for entry in self:
             self._note_transaction(entry)
 
@@ -164,11 +172,30 @@ class ProducerState:
         if header.is_transactional:
             self._note_transaction(entry)
 
-    def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> int | None:
+    def end_transaction(
+        self, header: BatchHeader, coordinator_epoch: int, marker_offset: int
+    ) -> int | None:
         """End a producer's transaction; returns its first offset, or None if none was open."""
         entry = self._entry_of(header)
         entry.note_marker(header, coordinator_epoch)
-        return self._open_transactions.pop(header.producer_id, None)
+        first_offset = self._open_transactions.pop(header.producer_id, None)
+        if first_offset is not None:
+            self._ended.append((first_offset, marker_offset))
+        return first_offset
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Where readers of committed records stop: before what is open, or has no safe marker."""
+        unstable = self.first_unstable_offset
+        stable = high_watermark if unstable is None else min(unstable, high_watermark)
+        for first_offset, marker_offset in self._ended:
+            if marker_offset >= high_watermark:
+                stable = min(stable, first_offset)
+        return stable
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Markers before the high watermark are safe."""
+        if self._ended:
+            self._ended = [one for one in self._ended if one[1] >= high_watermark]
 
     def _entry_of(self, header: BatchHeader) -> ProducerEntry:
         entry = self._entries.get(header.producer_id)

@@ -20,6 +20,7 @@ from broker_stub.log.producers.producer_state import (
 )
 from pyclient.errors import (
     InvalidProducerEpochError,
+    InvalidTxnStateError,
     KafkaStorageError,
     OutOfOrderSequenceError,
 )
@@ -31,13 +32,18 @@ def check_producers(
     request_recall: Callable[[], None],
     *,
     from_client: bool,
+    is_verified: bool,
+    starts_at_zero: bool = False,
 ) -> RememberedBatch | None:
     """Check the batches of an append; returns the earlier batch if one is a duplicate.
 
-    Duplicates and sequences are checked only for clients.
+    Duplicates, sequences and transactions are checked only for clients. `is_verified` says that
+    the transaction coordinator has the partition in the producer's transaction; `starts_at_zero`
+    that its epoch is new with every transaction, so that no earlier sequence can be missing.
 
     Raises:
         InvalidProducerEpochError, OutOfOrderSequenceError: see `check_sequence`.
+        InvalidTxnStateError: see `_check_transaction`.
         KafkaStorageError: the producer's older batches have to be read first; `request_recall` was
             called, unless that is under way.
     """
@@ -46,7 +52,12 @@ def check_producers(
             continue
         entry = state.get(header.producer_id)
         if entry is None:
-            continue  # an unknown producer may start anywhere: its entry may have expired
+            # An unknown producer may start anywhere: its entry may have expired.
+            if from_client:
+                _check_transaction(entry, header, is_verified=is_verified)
+                if starts_at_zero and header.is_transactional and header.base_sequence:
+                    raise _out_of_order(header, 0)
+            continue
         if from_client:
             duplicate = find_duplicate(entry, header)
             if duplicate is not None:
@@ -59,8 +70,28 @@ def check_producers(
                     f"the batches that producer {header.producer_id} wrote before the broker "
                     "started are being read; send the batch again"
                 )
+            _check_transaction(entry, header, is_verified=is_verified)
         check_sequence(entry, header, from_client=from_client)
     return None
+
+
+def _check_transaction(
+    entry: ProducerEntry | None, header: BatchHeader, *, is_verified: bool
+) -> None:
+    """Refuse a batch outside its producer's transaction, and one of none inside it.
+
+    Raises:
+        InvalidTxnStateError: as Apache Kafka says it.
+    """
+    is_open = entry is not None and entry.is_in_transaction
+    if header.is_transactional:
+        is_ongoing = is_open and entry is not None and entry.epoch == header.producer_epoch
+        if not is_ongoing and not is_verified:
+            raise InvalidTxnStateError("Record was not part of an ongoing transaction")
+    elif is_open:
+        raise InvalidTxnStateError(
+            f"Expected transactional write from producer {header.producer_id}"
+        )
 
 
 def find_duplicate(entry: ProducerEntry, header: BatchHeader) -> RememberedBatch | None:
@@ -103,7 +134,11 @@ def check_sequence(entry: ProducerEntry, header: BatchHeader, *, from_client: bo
     next_sequence = (entry.last_sequence + 1) & SEQUENCE_MASK
     expected = 0 if header.producer_epoch > entry.epoch else next_sequence
     if header.base_sequence != expected:
-        raise OutOfOrderSequenceError(
-            f"producer {header.producer_id}, epoch {header.producer_epoch}, sends sequence "
-            f"{header.base_sequence} where {expected} is next"
-        )
+        raise _out_of_order(header, expected)
+
+
+def _out_of_order(header: BatchHeader, expected: int) -> OutOfOrderSequenceError:
+    return OutOfOrderSequenceError(
+        f"producer {header.producer_id}, epoch {header.producer_epoch}, sends sequence "
+        f"{header.base_sequence} where {expected} is next"
+    )

@@ -7,12 +7,13 @@ Guarded by the lock of the log.
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from broker_stub.log.batch.header import NO_PRODUCER_ID, BatchHeader
 from broker_stub.log.index.transaction_index import AbortedTransaction, TransactionIndex
 from broker_stub.log.log_config import INT64_MAX
 from broker_stub.log.producers.producer_state import ProducerState
-from pyclient.errors import TransactionCoordinatorFencedError
+from pyclient.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 from pyclient.records.batch import RecordBatch
 from pyclient.records.control import (
     ControlRecordType,
@@ -21,6 +22,9 @@ from pyclient.records.control import (
     end_transaction_marker,
 )
 from pyclient.records.header import CONTROL
+
+EPOCH_BUMP_FROM: Final = 2
+"""The transaction version in which every transaction ends with a new epoch (KIP-890)."""
 
 
 class TransactionRanges:
@@ -87,14 +91,31 @@ def read_markers(
     return markers
 
 
-def check_marker(state: ProducerState, header: BatchHeader, marker: EndTransactionMarker) -> None:
-    """Refuse a marker of a coordinator that has been replaced.
+def check_marker(
+    state: ProducerState,
+    header: BatchHeader,
+    marker: EndTransactionMarker,
+    *,
+    ends_with_new_epoch: bool,
+) -> None:
+    """Refuse a marker of a coordinator that has been replaced, and one that came too late.
+
+    If every transaction ends with a new epoch, a marker of the open transaction's own epoch is that
+    of the transaction before.
 
     Raises:
         TransactionCoordinatorFencedError: a newer coordinator has ended a transaction here.
+        InvalidProducerEpochError: the transaction that it ends is over.
     """
     entry = state.get(header.producer_id)
-    if entry is not None and marker.coordinator_epoch < entry.coordinator_epoch:
+    if entry is None:
+        return
+    if ends_with_new_epoch and entry.is_in_transaction and header.producer_epoch <= entry.epoch:
+        raise InvalidProducerEpochError(
+            f"a marker of epoch {header.producer_epoch}, but producer {header.producer_id} writes "
+            f"with epoch {entry.epoch}"
+        )
+    if marker.coordinator_epoch < entry.coordinator_epoch:
         raise TransactionCoordinatorFencedError(
             f"a marker of coordinator epoch {marker.coordinator_epoch}, but epoch "
             f"{entry.coordinator_epoch} has written here"
@@ -126,7 +147,7 @@ def _end_transaction(
     last_offset: int,
     marker: EndTransactionMarker,
 ) -> None:
-    first_offset = state.end_transaction(header, marker.coordinator_epoch)
+    first_offset = state.end_transaction(header, marker.coordinator_epoch, last_offset)
     if first_offset is None or marker.committed or index is None:
         return
     undecided = state.first_unstable_offset

@@ -8,7 +8,7 @@ leave it open may also come after. The scheduler's thread.
 from collections.abc import Mapping
 from typing import Final
 
-from broker_stub.dispatch import Intervention, refusal
+from broker_stub.dispatch import Interceptor, Intervention, refusal
 from broker_stub.request import RequestContext
 from broker_stub.testing.simulation.chance import Chance
 from broker_stub.testing.simulation.trace import Trace
@@ -26,7 +26,6 @@ from pyclient.error_codes import (
     OffsetNotAvailableError,
     RequestTimedOutError,
 )
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 
 _Errors = tuple[type[BrokerResponseError], ...]
@@ -69,7 +68,7 @@ _AFTER: Final[Mapping[int, _Errors]] = {
 }
 
 
-class Mishaps:
+class Mishaps(Interceptor):
     """Notes every request, and answers some of them wrongly."""
 
     def __init__(self, who: str, chance: Chance, trace: Trace, weather: Weather) -> None:
@@ -77,9 +76,6 @@ class Mishaps:
         self._chance = chance
         self._trace = trace
         self._weather = weather
-
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        return served
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
         """Note it, and perhaps refuse it before anything happens."""

@@ -1,4 +1,4 @@
-"""A broker that several threads start, end and use at once, its own among them."""
+"""Several threads start, stop and use one broker at once, its own threads included."""
 
 import sys
 import threading
@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 20
 
 
 def at_once(*acts: Callable[[], object]) -> list[BaseException]:
-    """Do all of it on threads of their own, and wait; what was raised."""
+    """Run each function on its own thread and wait; returns the exceptions raised."""
     barrier = threading.Barrier(len(acts))
     raised: list[BaseException] = []
 
@@ -26,7 +26,7 @@ def at_once(*acts: Callable[[], object]) -> list[BaseException]:
         barrier.wait(TIMEOUT_SECONDS)
         try:
             act()
-        except BaseException as error:  # noqa: BLE001  told to whoever waits
+        except BaseException as error:  # noqa: BLE001  returned to the caller
             raised.append(error)
 
     threads = [threading.Thread(target=run, args=(act,), daemon=True) for act in acts]

@@ -93,14 +93,14 @@ def test_a_forked_child_is_told_at_once_whose_the_broker_is(monkeypatch, use):
 
 
 def test_a_forked_child_that_lets_go_of_the_broker_may_have_one_of_its_own():
-    def begin_anew() -> tuple[bool, bool]:
+    def start_again() -> tuple[bool, bool]:
         broker.stop()
         with broker:
             return broker.port != port, is_served(broker)
 
     with Broker() as broker:
         port = broker.port
-        assert told_by_child(begin_anew) == "(True, True)"
+        assert told_by_child(start_again) == "(True, True)"
         assert is_served(broker)
 
 
@@ -121,13 +121,13 @@ def test_a_forked_child_does_not_wait_for_a_turn_that_its_parent_took(monkeypatc
         assert is_closing.wait(TIMEOUT_SECONDS)
         folder = broker.data_dir
 
-        def begin_anew() -> str:
+        def start_again() -> str:
             may_close.set()
             end(broker)
             with broker:
                 return f"{broker.running}, {broker.data_dir != folder}, {is_served(broker)}"
 
-        assert told_by_child(begin_anew) == "'True, True, True'"
+        assert told_by_child(start_again) == "'True, True, True'"
         assert folder.exists()
     finally:
         may_close.set()

@@ -14,7 +14,7 @@ from broker_stub.config.keys import BROKER_DEFINITION
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pyclient.version import __version__
 from tests.integration.broker_stub.raw_client import RawClient
-from tests.support.server_process import ROOT, ServerProcess
+from tests.support.server_process import ROOT, ServerProcess, serving
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -159,18 +159,8 @@ def test_a_file_of_apache_kafka_works_and_what_has_no_effect_is_named(tmp_path):
         "offsets.topic.replication.factor=1\n"
         "log.retention.hours=168\n"
     )
-    process = subprocess.Popen(
-        command("--properties", properties),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline().rpartition(":")[2])
-        assert partitions_of(port, "orders") == 5
-    finally:
+    with serving(command("--properties", properties), cwd=ROOT) as (process, address):
+        assert partitions_of(int(address.partition(":")[2]), "orders") == 5
         process.terminate()
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 0

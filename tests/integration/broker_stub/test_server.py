@@ -11,7 +11,8 @@ from functools import partial
 import pytest
 
 from broker_stub import Broker
-from broker_stub.coordinator.group_log import OFFSETS_TOPIC, partition_for_group
+from broker_stub.coordinator.groups.group_log import OFFSETS_TOPIC
+from broker_stub.coordinator.placement import partition_for
 from broker_stub.log.internal_batches import read_batches
 from broker_stub.log.partition_log import PartitionLog
 from broker_stub.node import Node
@@ -23,11 +24,10 @@ from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pyclient.protocol.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
 )
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.support.node_harness import batch, produce_request
+from tests.support.offset_requests import offset_commit_request
 
 
 @pytest.fixture(params=["PLAINTEXT", "SSL"])
@@ -71,14 +71,12 @@ def test_pipelined_requests_are_answered_in_order(broker, connect):
             assert type(response).__name__ == type(request).__name__.replace("Request", "Response")
 
 
-def commit_request(offset: int) -> OffsetCommitRequest:
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
-    return OffsetCommitRequest(group_id="group", topics=[topic])
+def commit_of(offset: int) -> OffsetCommitRequest:
+    return offset_commit_request("group", {("orders", 0): offset})
 
 
 def log_of_commits(node: Node) -> PartitionLog:
-    index = partition_for_group("group", len(node.coordinator.log_topic().partitions))
+    index = partition_for("group", len(node.coordinator.log_topic().partitions))
     return node.replicas.partition(OFFSETS_TOPIC, index).log
 
 
@@ -86,7 +84,7 @@ def test_commits_that_arrive_together_are_one_batch_and_answered_in_order(broker
     with ExitStack() as stack:
         clients = [stack.enter_context(connect()) for _ in range(5)]
         assert clients[0].ask(FindCoordinatorRequest(key="group"), 3).error_code == 0
-        clients[0].ask(commit_request(1), 9)
+        clients[0].ask(commit_of(1), 9)
         held, sent = threading.Event(), threading.Event()
 
         def hold(node: Node) -> None:
@@ -98,7 +96,7 @@ def test_commits_that_arrive_together_are_one_batch_and_answered_in_order(broker
         holder.start()
         assert held.wait(20)
         for offset, client in enumerate(clients, 10):
-            client.send(commit_request(offset), 9)
+            client.send(commit_of(offset), 9)
             client.send(ApiVersionsRequest(), 0)
         sent.set()
         holder.join()

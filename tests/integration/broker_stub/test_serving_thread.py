@@ -31,7 +31,7 @@ TIMEOUT_SECONDS = 20
 
 
 class Threads:
-    """Which threads did what, of the things that are watched."""
+    """Records which threads made the watched calls."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -39,7 +39,7 @@ class Threads:
         self._seen: set[tuple[str, threading.Thread]] = set()  # not idents: those are used again
 
     def watch(self, what: str, owner: Any, name: str, *, ending: str = "") -> None:
-        """Note who calls this; with an ending, for such paths only."""
+        """Record the calling thread; with a suffix, only for paths that end so."""
         call: Callable[..., Any] = getattr(owner, name)
 
         def watched(*arguments: Any, **options: Any) -> Any:
@@ -119,7 +119,7 @@ def test_nothing_that_may_block_runs_on_the_serving_thread(threads):
     assert threads.those_on(serving_again) == set()
 
 
-def test_an_index_that_a_read_finds_damaged_is_made_anew_elsewhere(threads):
+def test_a_damaged_index_found_by_a_read_is_rebuilt_on_another_thread(threads):
     with Broker() as broker:
         with RawClient(broker.port) as client:
             create(client, "orders", index_interval_bytes="1")

@@ -1,4 +1,4 @@
-"""What a broker and its topics are made of: mistakes are told in words."""
+"""Arguments of brokers and topics: mistakes raise clear errors."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from pyclient.errors import KafkaConfigurationError, PolicyViolationError
 
 
 class BytesPath:
-    """A path of bytes: Python has such."""
+    """A path-like object whose path is bytes."""
 
     def __fspath__(self) -> bytes:
         return b"data"

@@ -1,4 +1,4 @@
-"""Files that a broker finds damaged, or that nobody knows of: a named error or a logged repair."""
+"""Damaged and unknown files in a data directory: a clear error or a logged repair."""
 
 from pathlib import Path
 

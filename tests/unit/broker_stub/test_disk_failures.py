@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from broker_stub.dispatch import Interceptor
 from broker_stub.request import Reply
 from pyclient.error_codes import KafkaStorageError
 from pyclient.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -22,19 +23,6 @@ METADATA_LOG = "__cluster_metadata-0/00000000000000000000.log"
 @pytest.fixture
 def disk(monkeypatch) -> FailingDisk:
     return FailingDisk(monkeypatch)
-
-
-class Unwatched:
-    """An interceptor that looks away: with one, requests go through the codec."""
-
-    def served(self, served):
-        return served
-
-    def on_request(self, request, context):
-        return None
-
-    def on_response(self, request, response, context):
-        return None
 
 
 def numbered(sequence: int) -> bytes:
@@ -62,7 +50,8 @@ def test_a_produce_that_the_disk_refuses_fails_by_name_and_can_be_retried(
     harness, disk, error, watched
 ):
     if watched:
-        harness.node.dispatcher.interceptors.append(Unwatched())
+        # With an interceptor, requests go through the codec.
+        harness.node.dispatcher.interceptors.append(Interceptor())
     harness.create_topic("orders")
     assert produce(harness, produce_request("orders", numbered(0))) == (0, 0)
     disk.refuse(error, "pwrite", suffix=".log", bytes_before=40)

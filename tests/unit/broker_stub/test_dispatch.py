@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from broker_stub import dispatch
-from broker_stub.dispatch import Intervention
+from broker_stub.dispatch import Interceptor, Intervention
 from broker_stub.handlers import SERVED
 from broker_stub.request import HANG_UP, Reply, RequestContext
 from pyclient.errors import NotLeaderOrFollowerError, UnknownServerError
@@ -22,7 +22,7 @@ from pyclient.protocol.schema import Message
 from tests.support.node_harness import decode_reply
 
 
-class Recorder:
+class Recorder(Interceptor):
     """An interceptor that does what it is told, and remembers what it saw."""
 
     def __init__(self, before: Intervention | None = None, after: Intervention | None = None):

@@ -5,7 +5,7 @@ import pytest
 from broker_stub.request import Parked
 
 
-def test_an_answer_reaches_whoever_asked_before_it_came():
+def test_an_answer_reaches_a_receiver_that_asked_before_it_came():
     parked: Parked[int] = Parked()
     got = []
     parked.deliver_to(got.append)

@@ -8,10 +8,10 @@ from broker_stub.coordinator.errors import as_coordinator
 from pyclient import error_codes
 from pyclient.error_codes import NotCoordinatorError
 from pyclient.protocol.messages.delete_groups import DeleteGroupsRequest
-from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from tests.support.failing_disk import FailingDisk
 from tests.support.group_member import GroupMember, find_coordinator
 from tests.support.node_harness import NodeHarness
+from tests.support.offset_requests import offset_fetch_request
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,7 @@ def test_a_failing_disk_sends_members_to_look_for_their_coordinator(
     disk.refuse(errno.ENOSPC, "pwrite", suffix=".log")
     assert member.commit(7) == NotCoordinatorError.code
     assert "cannot write group group to __consumer_offsets" in caplog.text
-    committed = OffsetFetchRequest(
-        group_id="group", topics=[OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
-    )
+    committed = offset_fetch_request("group", {"orders": [0]}, 7)
     assert harness.ask(committed, 7).topics[0].partitions[0].committed_offset == -1
     disk.mend()
     assert member.commit(7) == 0

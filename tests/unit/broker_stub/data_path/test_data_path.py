@@ -1,7 +1,7 @@
-"""The data path against the handlers: whatever comes in, the same bytes go out.
+"""The data path against the handlers: the same frames give the same bytes.
 
-Two nodes that were made alike, down to the chance they take, get every frame: one on the short
-cut, the other, which somebody watches, by the codec.
+Two nodes with the same state and the same randomness get every frame: one serves it on the data
+path, the other, which has an interceptor, through the codec.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from broker_stub.dispatch import Interceptor
 from broker_stub.request import Parked, Reply
 from pyclient.protocol.frame import LENGTH, request_frame
 from pyclient.protocol.messages.fetch import (
@@ -33,30 +34,24 @@ from pyclient.protocol.messages.produce import (
     TopicProduceData,
 )
 from pyclient.protocol.primitives import ZERO_UUID
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 from pyclient.types import TopicPartition
 from tests.support.group_member import GroupMember, find_coordinator
 from tests.support.node_harness import NodeHarness, batch
+from tests.support.offset_requests import offset_commit_request
 
 TOPICS = ("orders", "payments")
 MISSING_ID = b"missing-topic-id"
 
 
-class Watcher:
+class Watcher(Interceptor):
     """Looks at requests, and does nothing about them."""
 
     def __init__(self) -> None:
         self.seen = 0
 
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        return served
-
     def on_request(self, request: Message, context: Any) -> None:
         self.seen += 1
-
-    def on_response(self, request: Message, response: Message | None, context: Any) -> None:
-        pass
 
 
 class Pair:
@@ -81,7 +76,7 @@ class Pair:
         return first
 
     def answers(self, frame: bytes) -> tuple[object, object]:
-        """What either node says to a frame, given without its length."""
+        """Both nodes' answers to a frame, given without its length."""
         first, second = (
             told(node.node.handle(memoryview(bytearray(frame)), node.connection))
             for node in self.nodes
@@ -310,13 +305,8 @@ def test_what_is_malformed_is_answered_alike(pair, version):
         partition_data=[PartitionProduceData(index=0, records=batch(b"value"))],
     )
     produce_version = min(version, 13)
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=3, committed_metadata="about it"
-    )
-    commit = OffsetCommitRequest(
-        group_id="group",
-        member_id="member",
-        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
+    commit = offset_commit_request(
+        "group", {("orders", 0): 3}, metadata="about it", member_id="member"
     )
     frames = [
         frame_of(FetchRequest(topics=[topic], max_bytes=1000), version),

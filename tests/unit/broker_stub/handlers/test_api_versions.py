@@ -5,6 +5,7 @@ import pytest
 from broker_stub.handlers import SERVED
 from pyclient.error_codes import InvalidRequestError
 from pyclient.protocol.messages.api_versions import ApiVersionsRequest
+from tests.support.node_harness import NodeHarness
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -20,13 +21,24 @@ def test_produce_is_advertised_from_version_0_on(harness):
     assert (produce.min_version, produce.max_version) == (0, 13)
 
 
-def test_the_metadata_version_is_the_only_feature(harness):
+@pytest.mark.parametrize(
+    ("level", "finalized"),
+    [
+        (0, [("metadata.version", 30)]),
+        (1, [("metadata.version", 30), ("transaction.version", 1)]),
+        (2, [("metadata.version", 30), ("transaction.version", 2)]),
+    ],
+)
+def test_the_transaction_version_is_the_one_configured(tmp_path, level, finalized):
+    harness = NodeHarness(tmp_path, transaction_version=level)
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
     response = harness.ask(request, 4)
-    assert [(one.name, one.max_version_level) for one in response.finalized_features] == [
-        ("metadata.version", 30)
+    features = [(one.name, one.max_version_level) for one in response.finalized_features]
+    assert features == finalized
+    supported = [
+        (one.name, one.min_version, one.max_version) for one in response.supported_features
     ]
-    assert [one.name for one in response.supported_features] == ["metadata.version"]
+    assert supported == [("metadata.version", 30, 30), ("transaction.version", 0, 2)]
     assert response.finalized_features_epoch >= 0
 
 

@@ -13,6 +13,7 @@ from pyclient.error_codes import (
     OffsetMetadataTooLargeError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -24,11 +25,11 @@ from pyclient.protocol.messages.offset_commit import (
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
 from tests.support.group_member import SESSION_MS, GroupMember, find_coordinator, stable_pair
 from tests.support.node_harness import NodeHarness
+from tests.support.offset_requests import offset_commit_request, offset_fetch_request
 
 Found = dict[tuple[str, int], tuple[int, str]]
 
@@ -43,27 +44,12 @@ def topics(harness: NodeHarness) -> None:
 def commit_request(
     offsets: dict[tuple[str, int], int], *, group_id: str = "group", leader_epoch: int = -1
 ) -> OffsetCommitRequest:
-    """Offsets of somebody who assigned partitions by hand; the metadata tells them apart."""
-    names = dict.fromkeys(topic for topic, _ in offsets)
-    return OffsetCommitRequest(
-        group_id=group_id,
-        topics=[
-            OffsetCommitRequestTopic(
-                name=name,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=index,
-                        committed_offset=offset,
-                        committed_leader_epoch=leader_epoch,
-                        committed_metadata=f"about {name}-{index}",
-                    )
-                    for (topic, index), offset in offsets.items()
-                    if topic == name
-                ],
-            )
-            for name in names
-        ],
-    )
+    """A commit without a member; the metadata tells the partitions apart."""
+    request = offset_commit_request(group_id, offsets, leader_epoch=leader_epoch)
+    for topic in request.topics:
+        for one in topic.partitions:
+            one.committed_metadata = f"about {topic.name}-{one.partition_index}"
+    return request
 
 
 def commit(harness: NodeHarness, version: int = 9, **offsets: int) -> None:
@@ -76,20 +62,11 @@ def fetch(
     harness: NodeHarness, version: int, wanted: dict[str, list[int]] | None, group: str = "group"
 ) -> Found:
     """Offset and metadata by partition, in whichever form the version has."""
+    response = harness.ask(offset_fetch_request(group, wanted, version), version)
     if version < 8:
-        named = None if wanted is None else [
-            OffsetFetchRequestTopic(name=name, partition_indexes=indexes)
-            for name, indexes in wanted.items()
-        ]  # fmt: skip
-        response = harness.ask(OffsetFetchRequest(group_id=group, topics=named), version)
         assert response.error_code == 0
         return _found(response.topics)
-    asked = None if wanted is None else [
-        OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
-        for name, indexes in wanted.items()
-    ]  # fmt: skip
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=asked)])
-    (answered,) = harness.ask(request, version).groups
+    (answered,) = response.groups
     assert (answered.group_id, answered.error_code) == (group, 0)
     return _found(answered.topics)
 
@@ -136,15 +113,14 @@ def test_all_offsets_of_a_group_are_found_if_no_topics_are_named(harness, versio
         ("orders", 1): 7,
         ("payments", 0): 1,
     }
-    assert fetch(harness, version, None, group="nobody's") == {}
+    assert fetch(harness, version, None, group="unknown") == {}
 
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_several_groups_are_looked_up_at_once(harness, version):
     harness.ask(commit_request({("orders", 0): 1}, group_id="a"), 9)
     harness.ask(commit_request({("orders", 0): 2}, group_id="b"), 9)
-    asked = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
-    groups = [OffsetFetchRequestGroup(group_id=name, topics=asked) for name in ("a", "b")]
+    groups = [one for name in "ab" for one in offset_fetch_request(name, {"orders": [0]}).groups]
     response = harness.ask(OffsetFetchRequest(groups=groups), version)
     found = {group.group_id: _found(group.topics) for group in response.groups}
     assert {name: one["orders", 0][0] for name, one in found.items()} == {"a": 1, "b": 2}
@@ -153,13 +129,9 @@ def test_several_groups_are_looked_up_at_once(harness, version):
 @pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
 def test_the_leader_epoch_of_an_offset_is_kept(harness, version):
     harness.ask(commit_request({("orders", 0): 5}, leader_epoch=3), 6)
-    if version < 8:
-        topics = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
-        response = harness.ask(OffsetFetchRequest(group_id="group", topics=topics), version)
-        (topic,) = response.topics
-    else:
-        group = OffsetFetchRequestGroup(group_id="group", topics=None)
-        (topic,) = harness.ask(OffsetFetchRequest(groups=[group]), version).groups[0].topics
+    wanted = {"orders": [0]} if version < 8 else None
+    response = harness.ask(offset_fetch_request("group", wanted, version), version)
+    (topic,) = response.topics if version < 8 else response.groups[0].topics
     assert topic.partitions[0].committed_leader_epoch == 3
 
 
@@ -213,17 +185,53 @@ def test_the_group_is_looked_at_before_the_metadata(harness):
 def test_a_topic_may_be_asked_for_in_several_pieces(harness, version):
     harness.ask(commit_request({("orders", 0): 5, ("orders", 1): 6}), 9)
     pieces = [("orders", [0]), ("payments", [0]), ("orders", [1, 1])]
-    if version < 8:
-        old = [OffsetFetchRequestTopic(name=name, partition_indexes=at) for name, at in pieces]
-        topics = harness.ask(OffsetFetchRequest(group_id="group", topics=old), version).topics
-    else:
-        new = [OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in pieces]
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group", topics=new)])
-        topics = harness.ask(request, version).groups[0].topics
+    response = harness.ask(offset_fetch_request("group", pieces, version), version)
+    topics = response.topics if version < 8 else response.groups[0].topics
     assert [
         (topic.name, [(one.partition_index, one.committed_offset) for one in topic.partitions])
         for topic in topics
     ] == [("orders", [(0, 5)]), ("payments", [(0, -1)]), ("orders", [(1, 6), (1, 6)])]
+
+
+def test_version_10_names_topics_by_id(harness):
+    orders = harness.node.image.topic("orders").topic_id
+    unknown = b"u" * 16
+    request = commit_request({("", 1): 7})
+    request.topics[0].topic_id = orders
+    request.topics.append(
+        OffsetCommitRequestTopic(
+            topic_id=unknown,
+            partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=3)],
+        )
+    )
+    request.topics[0].partitions.append(
+        OffsetCommitRequestPartition(partition_index=9, committed_offset=3)
+    )
+    codes = [
+        (topic.topic_id, one.partition_index, one.error_code)
+        for topic in harness.ask(request, 10).topics
+        for one in topic.partitions
+    ]
+    assert codes == [
+        (orders, 1, 0),
+        (orders, 9, UnknownTopicOrPartitionError.code),
+        (unknown, 0, UnknownTopicIdError.code),
+    ]
+    assert fetch(harness, 9, None) == {("orders", 1): (7, "about -1")}
+    asked = [
+        OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=[1])
+        for topic_id in (orders, unknown)
+    ]
+    for topics in (asked, None):
+        group = OffsetFetchRequestGroup(group_id="group", topics=topics)
+        (answered,) = harness.ask(OffsetFetchRequest(groups=[group]), 10).groups
+        found = [
+            (topic.topic_id, one.committed_offset, one.error_code)
+            for topic in answered.topics
+            for one in topic.partitions
+        ]
+        missing = [(unknown, -1, UnknownTopicIdError.code)] if topics else []
+        assert found == [(orders, 7, 0), *missing]
 
 
 def test_no_metadata_is_an_empty_text(harness):
@@ -381,9 +389,7 @@ def test_commits_before_anybody_found_the_coordinator_are_sent_to_ask(tmp_path):
 
 def test_a_refused_offset_fetch_says_so_where_its_version_looks():
     error = CoordinatorLoadInProgressError()
-    named = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
-    old = dispatch.refusal(OffsetFetchRequest(group_id="group", topics=named), error)
+    old = dispatch.refusal(offset_fetch_request("group", {"orders": [0]}, 7), error)
     assert old.topics[0].partitions[0].error_code == old.error_code == error.code
-    group = OffsetFetchRequestGroup(group_id="group", topics=None)
-    new = dispatch.refusal(OffsetFetchRequest(groups=[group]), error)
+    new = dispatch.refusal(offset_fetch_request("group", None), error)
     assert [(one.group_id, one.error_code) for one in new.groups] == [("group", error.code)]

@@ -5,7 +5,7 @@ import pytest
 from pyclient.error_codes import (
     InvalidRequestError,
     MismatchedEndpointTypeError,
-    TransactionalIdAuthorizationError,
+    NotCoordinatorError,
     UnsupportedEndpointTypeError,
 )
 from pyclient.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -32,12 +32,15 @@ def test_many_coordinators_are_found_at_once(harness, version):
     ]
 
 
-def test_transactional_ids_have_no_coordinator(harness):
+def test_the_first_transactional_id_creates_the_log_of_transactions(harness):
     old = harness.ask(FindCoordinatorRequest(key="t", key_type=1), 2)
-    assert old.error_code == TransactionalIdAuthorizationError.code
+    assert (old.error_code, old.node_id, old.port) == (0, 1, PORT)
     (new,) = harness.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=1), 6).coordinators
-    assert (new.error_code, new.node_id) == (TransactionalIdAuthorizationError.code, -1)
-    assert "transactional" in new.error_message
+    assert (new.error_code, new.node_id, new.port) == (0, 1, PORT)
+    assert len(harness.node.image.topic("__transaction_state").partitions) == 50
+    options = harness.node.image.topic_config("__transaction_state")
+    assert options["cleanup.policy"] == "compact"
+    assert options["compression.type"] == "uncompressed"
 
 
 @pytest.mark.parametrize("key_type", [2, 3, -1])
@@ -66,10 +69,10 @@ def test_producer_ids_are_never_given_twice_over_restarts(harness):
     assert harness.ask(request).producer_id not in seen
 
 
-def test_transactional_producers_are_refused(harness):
-    response = harness.ask(InitProducerIdRequest(transactional_id="t"))
-    assert response.error_code == TransactionalIdAuthorizationError.code
-    assert response.producer_id == -1
+def test_a_transactional_producer_has_to_find_its_coordinator_first(harness):
+    request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
+    response = harness.ask(request)
+    assert (response.error_code, response.producer_id) == (NotCoordinatorError.code, -1)
 
 
 @pytest.mark.parametrize(

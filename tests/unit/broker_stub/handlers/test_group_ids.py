@@ -1,4 +1,4 @@
-"""Ids of any length: whatever the log cannot hold is refused, and no group gets stuck."""
+"""Ids of any length: those that the log cannot hold are refused, and no group gets stuck."""
 
 from pyclient.error_codes import InvalidRequestError
 from tests.support.group_member import GroupMember, find_coordinator, stable_pair

@@ -147,12 +147,12 @@ def test_a_time_does_not_lead_past_the_last_stable_offset(orders):
     assert look_up(orders, COMMITTED, 1000).offset == 0
 
 
-def test_transactions_that_nobody_can_end_are_told_of_at_the_start(harness, caplog):
+def test_hanging_transactions_are_told_of_at_the_start(harness, caplog):
     harness.create_topic("orders")
     write(harness, 1, b"a")
     end(harness, 1, committed=True)
     harness.restart()
-    assert "transactions are open" not in caplog.text
+    assert "hanging transactions" not in caplog.text
     write(harness, 2, b"b")
     harness.restart()
-    assert "stop before: orders-0" in caplog.text
+    assert "hanging transactions: orders-0 (producer id 2)" in caplog.text

@@ -1,4 +1,4 @@
-"""Metadata, and topics that come into being by it."""
+"""Metadata, and the topics that it creates."""
 
 import pytest
 
@@ -122,16 +122,22 @@ def test_an_unknown_id_is_told_so(harness):
     assert topic.topic_id == b"x" * 16
 
 
-@pytest.mark.parametrize("name", ["__cluster_metadata", "__transaction_state"])
-def test_the_brokers_own_topics_are_not_created_by_asking_for_them(harness, name):
-    (topic,) = harness.ask(request_for(name), 12).topics
+def test_the_metadata_log_is_not_created_by_asking_for_it(harness):
+    (topic,) = harness.ask(request_for("__cluster_metadata"), 12).topics
     assert topic.error_code == UnknownTopicOrPartitionError.code
-    assert harness.node.image.topic(name) is None
+    assert harness.node.image.topic("__cluster_metadata") is None
 
 
-def test_the_offsets_topic_is_created_with_its_own_settings(tmp_path):
-    harness = NodeHarness(tmp_path, offsets_topic_num_partitions=7)
-    (topic,) = harness.ask(request_for("__consumer_offsets"), 12).topics
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("__consumer_offsets", "offsets_topic_num_partitions"),
+        ("__transaction_state", "transaction_state_log_num_partitions"),
+    ],
+)
+def test_a_coordinators_topic_is_created_with_its_own_settings(tmp_path, name, option):
+    harness = NodeHarness(tmp_path, **{option: 7})
+    (topic,) = harness.ask(request_for(name), 12).topics
     assert topic.is_internal
     assert len(topic.partitions) == 7
     assert harness.node.image.topic_config(topic.name)["cleanup.policy"] == "compact"

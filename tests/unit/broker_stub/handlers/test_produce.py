@@ -8,10 +8,10 @@ from pyclient.error_codes import (
     InvalidRecordError,
     InvalidRequiredAcksError,
     InvalidTopicError,
-    InvalidTxnStateError,
     NotEnoughReplicasError,
     OutOfOrderSequenceError,
     RecordTooLargeError,
+    TransactionalIdAuthorizationError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
     UnsupportedCompressionTypeError,
@@ -134,13 +134,13 @@ def test_no_records_are_refused(harness):
     assert outcome(harness).error_code == InvalidRecordError.code
 
 
-def test_transactional_batches_are_refused(harness):
+def test_a_transactional_batch_needs_a_transactional_id(harness):
     harness.create_topic("orders")
     failed = outcome(
         harness,
         batch(b"a", transactional=True, producer_id=1, producer_epoch=0, base_sequence=0),
     )
-    assert failed.error_code == InvalidTxnStateError.code
+    assert failed.error_code == TransactionalIdAuthorizationError.code
 
 
 def test_a_repeated_batch_of_an_idempotent_producer_is_written_once(harness):

@@ -212,7 +212,7 @@ def test_records_are_deleted_where_the_epochs_can_not_be_written(tmp_path, disk,
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_after_a_failed_sync_nothing_is_believed_until_a_restart(tmp_path, disk, error):
-    """The kernel may have dropped the pages, and the next fsync would say that all is well."""
+    """The kernel may have dropped the pages, and the next fsync would succeed."""
     manager = open_manager(tmp_path)
     log = create(manager)
     append(log, batch(b"one"))

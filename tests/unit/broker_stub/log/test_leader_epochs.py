@@ -1,4 +1,4 @@
-"""Which leader wrote which stretch, as OffsetForLeaderEpoch asks it."""
+"""The start offset of each leader epoch, as OffsetForLeaderEpoch asks for it."""
 
 import pytest
 

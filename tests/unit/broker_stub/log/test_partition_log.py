@@ -122,7 +122,7 @@ def test_without_timestamps_the_wall_clock_rolls(tmp_path):
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
-def test_without_timestamps_the_time_runs_anew_after_a_restart(tmp_path):
+def test_without_timestamps_the_roll_time_restarts_with_the_broker(tmp_path):
     folder = tmp_path / "orders-0"
     log = open_log(folder, segment_ms=1000)
     append(log, batch(b"a", timestamps=[-1]))

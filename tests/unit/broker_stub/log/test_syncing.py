@@ -1,4 +1,4 @@
-"""What is on the disk for good, and when: files that a power loss must not take."""
+"""Fsync: which files are durable, and from when on."""
 
 import os
 from unittest.mock import Mock
@@ -24,7 +24,7 @@ INDEX_SUFFIXES = (".index", ".timeindex")
 
 
 class SyncedFiles(OpenFiles):
-    """Tells which files were synced, in order."""
+    """Records which files were synced, in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_records_are_synced_also_when_an_index_of_theirs_was_removed(tmp_path, c
 
 
 @pytest.mark.parametrize("suffix", [".log", ".txnindex"])
-def test_what_cannot_be_made_anew_while_serving_is_no_flush_without(tmp_path, suffix):
+def test_a_flush_fails_if_a_file_is_missing_that_cannot_be_rebuilt_while_serving(tmp_path, suffix):
     log = open_log(tmp_path / "orders-0", segment_bytes=150)
     append(log, transactional_batch(b"a"), origin=AppendOrigin.COORDINATOR)
     append(log, marker(committed=False), origin=AppendOrigin.COORDINATOR)

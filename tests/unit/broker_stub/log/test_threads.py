@@ -1,10 +1,6 @@
-"""One thread appends and reads while another flushes, deletes and expires, at every switch."""
+"""One thread appends and reads while another flushes, deletes and expires segments."""
 
-import sys
 import threading
-from collections.abc import Iterator
-
-import pytest
 
 from broker_stub.log.cleaning.retention import delete_old_segments
 from pyclient.errors import OffsetOutOfRangeError
@@ -12,15 +8,7 @@ from pyclient.records.batch import RecordBatch, iter_batches
 from tests.support.logs import NOW_MS, TOPIC_ID, append, idempotent_batch, open_manager
 
 
-@pytest.fixture
-def constant_switching() -> Iterator[None]:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
-
-
-def test_housekeeping_never_disturbs_appends_and_reads(tmp_path, constant_switching):
+def test_housekeeping_never_disturbs_appends_and_reads(tmp_path, restless):
     manager = open_manager(
         tmp_path, segment_bytes=400, retention_bytes=1200, settings={"open_files_max": 4}
     )

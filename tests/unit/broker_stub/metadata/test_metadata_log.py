@@ -76,9 +76,22 @@ def test_a_start_alone_writes_nothing(harness):
     harness.create_topic("orders")
     log = harness.folder / "__cluster_metadata-0" / f"{0:020d}.log"
     written = log.read_bytes()
-    for clean in (True, False):
-        harness.restart(clean=clean)
-        assert log.read_bytes() == written
+    harness.restart()
+    assert log.read_bytes() == written
+
+
+def test_an_unclean_start_begins_a_leader_epoch_in_every_partition(harness):
+    harness.create_topic("orders", 2)
+    replicas = harness.node.replicas
+    replicas.append(replicas.partition("orders", 1), build_batch([(None, b"1")], 0))
+    checkpoint = harness.folder / "orders-1" / "leader-epoch-checkpoint"
+    for epoch in (1, 2):
+        harness.restart(clean=False)
+        partitions = harness.node.image.topic("orders").partitions.values()
+        assert [one.leader_epoch for one in partitions] == [epoch, epoch]
+        assert checkpoint.read_text() == f"0\n2\n0 0\n{epoch} 1\n"
+    harness.restart()
+    assert harness.node.image.topic("orders").partitions[0].leader_epoch == 2
 
 
 def test_the_cluster_keeps_its_id(harness):

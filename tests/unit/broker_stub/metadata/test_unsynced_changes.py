@@ -1,4 +1,4 @@
-"""A change that a crash interrupts: nobody sees what a power cut could still take back."""
+"""A change interrupted by a crash: nothing is visible before it is durable."""
 
 import shutil
 from pathlib import Path

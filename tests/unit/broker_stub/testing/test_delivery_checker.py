@@ -1,4 +1,4 @@
-"""The rules of delivery: each broken promise is found, and no kept one is taken for broken."""
+"""The rules of delivery: every violation is found, and nothing else is reported."""
 
 import pytest
 
@@ -145,7 +145,7 @@ def test_a_reader_that_skips_a_record_is_found(checker):
     assert rules(checker) == ["poll skip"]
 
 
-def test_a_reader_that_was_assigned_anew_may_begin_anywhere(checker):
+def test_a_reader_with_a_new_assignment_may_begin_anywhere(checker):
     acked(checker, b"a", b"b", b"c")
     checker.polled("reader 1", ORDERS, [(0, b"a"), (1, b"b")])
     checker.polled("reader 2", ORDERS, [(1, b"b"), (2, b"c")])

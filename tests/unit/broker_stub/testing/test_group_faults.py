@@ -20,12 +20,12 @@ from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
 )
 from pyclient.protocol.messages.produce import ProduceRequest
 from pyclient.protocol.messages.sync_group import SyncGroupRequest
 from tests.support.group_member import GroupMember, find_coordinator, stable_pair
 from tests.support.node_harness import NodeHarness
+from tests.support.offset_requests import offset_fetch_request
 
 
 @pytest.fixture(autouse=True)
@@ -151,11 +151,10 @@ def test_a_group_whose_deletion_fails_is_still_there(harness, faults):
 
 
 def test_old_versions_that_name_one_group_fail_as_a_whole(harness, faults):
-    topics = [OffsetFetchRequestTopic(name="orders", partition_indexes=[0])]
     faults.fail(OffsetFetchRequest, NotCoordinatorError, Always(), group="mine")
     faults.fail(FindCoordinatorRequest, CoordinatorNotAvailableError, Always(), group="mine")
     for group_id, codes in (("mine", (16, 15)), ("others", (0, 0))):
-        fetched = harness.ask(OffsetFetchRequest(group_id=group_id, topics=topics), 7)
+        fetched = harness.ask(offset_fetch_request(group_id, {"orders": [0]}, 7), 7)
         found = harness.ask(FindCoordinatorRequest(key=group_id), 3)
         assert (fetched.error_code, found.error_code) == codes
 

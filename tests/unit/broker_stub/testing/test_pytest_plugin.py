@@ -1,4 +1,4 @@
-"""The fixtures, as somebody's own tests use them."""
+"""The fixtures, as a user's tests use them."""
 
 import os
 import subprocess

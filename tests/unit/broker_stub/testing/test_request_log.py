@@ -1,4 +1,4 @@
-"""The log of requests: what it counts, what it keeps, what it lets go."""
+"""The request log: what it counts, keeps and discards."""
 
 import pytest
 

@@ -41,17 +41,8 @@ from pyclient.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from pyclient.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from pyclient.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
+from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
+from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest
 from pyclient.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -60,12 +51,14 @@ from pyclient.protocol.messages.produce import (
 from pyclient.protocol.primitives import ZERO_UUID, ArrayType, StructType
 from pyclient.protocol.registry import request_class
 from tests.support.node_harness import NodeHarness, batch
+from tests.support.offset_requests import offset_commit_request, offset_fetch_request
 
 ERROR = NotLeaderOrFollowerError
 TOPICS = ("orders", "payments")
 
-# DescribeLogDirs and ListPartitionReassignments have no error for a topic.
-FAILED_AS_A_WHOLE = {35, 46}
+# DescribeLogDirs and ListPartitionReassignments have no error for a topic. AddPartitionsToTxn adds
+# all partitions or none.
+FAILED_AS_A_WHOLE = {24, 35, 46}
 
 
 @pytest.fixture
@@ -342,8 +335,7 @@ def test_one_partition_of_list_offsets_fails(harness, faults, ids):
 
 def committed(harness: NodeHarness) -> dict[tuple[str, int], tuple[int, int]]:
     """Offset and error code of each partition, as OffsetFetch in its older form tells."""
-    topics = [OffsetFetchRequestTopic(name=name, partition_indexes=[0, 1]) for name in TOPICS]
-    response = harness.ask(OffsetFetchRequest(group_id="group", topics=topics), 7)
+    response = harness.ask(offset_fetch_request("group", [(name, [0, 1]) for name in TOPICS], 7), 7)
     return {
         (topic.name, one.partition_index): (one.committed_offset, one.error_code)
         for topic in response.topics
@@ -352,11 +344,8 @@ def committed(harness: NodeHarness) -> dict[tuple[str, int], tuple[int, int]]:
 
 
 def commit(harness: NodeHarness) -> dict[tuple[str, int], int]:
-    partitions = [
-        OffsetCommitRequestPartition(partition_index=i, committed_offset=5) for i in range(2)
-    ]
-    topics = [OffsetCommitRequestTopic(name=name, partitions=partitions) for name in TOPICS]
-    response = harness.ask(OffsetCommitRequest(group_id="group", topics=topics))
+    offsets = {(name, index): 5 for name in TOPICS for index in range(2)}
+    response = harness.ask(offset_commit_request("group", offsets))
     return {
         (topic.name, one.partition_index): one.error_code
         for topic in response.topics
@@ -383,13 +372,10 @@ def test_one_partition_of_offset_fetch_fails_in_both_of_its_forms(harness, fault
         ("payments", 0): (5, 0),
         ("payments", 1): (5, 0),
     }
-    asked = [OffsetFetchRequestTopics(name="orders", partition_indexes=[1])]
-    other = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group", topics=asked)])
-    everything = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="group", topics=None)])
     fault = faults.fail_next(OffsetFetchRequest, ERROR, topic="orders", partition=0)
-    harness.ask(other, 9)
+    harness.ask(offset_fetch_request("group", {"orders": [1]}), 9)
     assert fault.hits == 0
-    (group,) = harness.ask(everything, 9).groups
+    (group,) = harness.ask(offset_fetch_request("group", None), 9).groups
     (orders, _) = group.topics
     assert [(one.committed_offset, one.error_code) for one in orders.partitions] == [
         (-1, ERROR.code),

@@ -6,7 +6,7 @@ from broker_stub.testing import Always, Next, Nth, Randomly, When
 
 
 def chosen(when: When, requests: int) -> list[int]:
-    """The numbers of the requests that it takes, if nothing stands in its way."""
+    """The numbers of the requests that it matches, if no other condition applies."""
     taken = []
     for number in range(1, requests + 1):
         if when.wants():

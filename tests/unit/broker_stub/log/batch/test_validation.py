@@ -18,7 +18,6 @@ from pyclient.errors import (
     CorruptRecordError,
     InvalidRecordError,
     InvalidTimestampError,
-    InvalidTxnStateError,
     RecordTooLargeError,
     UnsupportedCodecError,
     UnsupportedCompressionTypeError,
@@ -128,10 +127,9 @@ def test_an_unknown_codec_is_refused():
         check(changed(attributes=6))
 
 
-def test_a_transactional_batch_is_refused_by_name():
-    fields = {"attributes": 0x10, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
-    with pytest.raises(InvalidTxnStateError, match="transactions"):
-        check(changed(**fields))
+def test_a_transactional_batch_needs_a_producer():
+    with pytest.raises(InvalidRecordError, match="needs a producer id"):
+        check(changed(attributes=0x10, producer_id=-1))
 
 
 def test_a_timestamp_too_far_ahead_is_invalid():

@@ -44,7 +44,7 @@ class House:
             write(log, batch(b"%d" % number, key=key, timestamps=[now_ms]), now_ms)
 
     def pass_time(self, milliseconds: float = BACKOFF_MS) -> None:
-        """Let time pass, and all be done that is due then."""
+        """Advance the clock and run everything that is due."""
         self.clock.advance(milliseconds)
         while self.manager.run_due() == 0:
             pass
@@ -145,13 +145,18 @@ def test_too_little_that_is_new_is_not_worth_it(house):
     assert not contents(log).keys() > compacted.keys()
 
 
-def test_young_records_are_left_alone(house):
-    log = house.log(min_compaction_lag_ms=60_000)
+def fill_and_wait(house, lag_ms, **options):
+    """The log is compacted only once this time has passed."""
+    log = house.log(**options)
     house.fill(log)
     house.pass_time()
     assert not is_compacted(log)
-    house.pass_time(60_000)
+    house.pass_time(lag_ms)
     assert is_compacted(log)
+
+
+def test_young_records_are_left_alone(house):
+    fill_and_wait(house, 60_000, min_compaction_lag_ms=60_000)
 
 
 def test_records_without_a_time_are_as_young_as_their_file(house):
@@ -177,12 +182,7 @@ def test_a_tombstone_may_be_kept_for_ever(house):
 
 
 def test_records_that_have_waited_long_enough_are_due_whatever_the_ratio(house):
-    log = house.log(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=100_000)
-    house.fill(log)
-    house.pass_time()
-    assert not is_compacted(log)
-    house.pass_time(100_000)
-    assert is_compacted(log)
+    fill_and_wait(house, 100_000, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=100_000)
 
 
 def test_the_active_segment_of_a_compacted_topic_is_closed_in_time_for_that(house):

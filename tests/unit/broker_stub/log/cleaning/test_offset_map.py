@@ -1,4 +1,4 @@
-"""The map of compaction: last offsets by key, whatever the digests."""
+"""The map of compaction: last offsets by key, also when digests collide."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A sparse index found damaged by a read: reads go on without it, and another is made elsewhere."""
+"""A read finds a sparse index damaged: reads go on without it while it is rebuilt."""
 
 import errno
 import os
@@ -43,7 +43,7 @@ from tests.support.logs import (
 @pytest.mark.parametrize(
     "damage", [flip_middle(8), point_inside_a_batch, point_before_the_file, remove, shorten]
 )
-def test_reads_go_on_without_a_damaged_offset_index_and_the_background_makes_it_anew(
+def test_reads_go_on_without_a_damaged_offset_index_and_the_background_rebuilds_it(
     tmp_path, damage, caplog
 ):
     manager, log, good = damaged(tmp_path, ".index", damage)
@@ -90,9 +90,7 @@ def test_a_long_way_to_a_batch_betrays_an_index_without_entries(tmp_path, monkey
     manager.close()
 
 
-def test_sparse_entries_by_configuration_are_believed_once_they_are_made_anew(
-    tmp_path, monkeypatch
-):
+def test_sparse_entries_by_configuration_are_believed_once_they_are_rebuilt(tmp_path, monkeypatch):
     monkeypatch.setattr(index_search, "_SCANNED_BATCHES_MAX", 5)
     manager = open_manager(tmp_path, index_interval_bytes=1 << 20)
     write(manager)
@@ -224,7 +222,7 @@ def test_the_new_index_goes_on_behind_a_batch_that_looks_whole(tmp_path, field, 
 
 
 @pytest.mark.parametrize("number", [0, 4, 5])
-def test_a_damaged_batch_hides_no_other_before_or_after_its_index_is_made_anew(tmp_path, number):
+def test_a_damaged_batch_hides_no_other_before_or_after_its_index_is_rebuilt(tmp_path, number):
     values = {"index_interval_bytes": 4096, "segment_bytes": 200_000}
     manager = open_manager(tmp_path, **values)
     log = manager.create("orders", 0, topic_id=bytes(range(16)))
@@ -249,7 +247,7 @@ def test_a_damaged_batch_hides_no_other_before_or_after_its_index_is_made_anew(t
         manager.close() if finishes else manager.abandon()
 
 
-def test_what_follows_a_damaged_batch_unindexed_is_found_once_the_index_is_made_anew(tmp_path):
+def test_what_follows_a_damaged_batch_unindexed_is_found_once_the_index_is_rebuilt(tmp_path):
     manager = open_manager(tmp_path, index_interval_bytes=400)
     log = write(manager)
     size = log.size // COUNT
@@ -263,7 +261,7 @@ def test_what_follows_a_damaged_batch_unindexed_is_found_once_the_index_is_made_
         assert log.read(offset, 1).next_offset == offset + 1
     with pytest.raises(CorruptRecordError):
         log.read(10, 1)
-    assert manager.run_due() != 0  # it is not made anew for every read
+    assert manager.run_due() != 0  # it is not rebuilt for every read
     manager.abandon()
 
 
@@ -319,7 +317,7 @@ def test_no_damage_to_indexes_ever_gives_a_wrong_answer(
 
 
 def ask_everything(log: PartitionLog) -> int:
-    """Every answer is right, or is to be asked for again; how many are."""
+    """Every answer is right or asks for a retry; returns how many are right."""
     refusals = 0
     for offset in range(COUNT):
         try:

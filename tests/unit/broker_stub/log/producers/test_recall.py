@@ -1,4 +1,4 @@
-"""After a start, older retries are looked up in the log's tail: elsewhere, once, and for all."""
+"""After a start, older retries are looked up in the log's tail: once, on another thread."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ from tests.support.logs import (
 
 
 def restarted(folder, write, **values):
-    """A log that was written to and closed in order, open again."""
+    """A log that was written to, closed cleanly and opened again."""
     log = open_log(folder, **values)
     write(log)
     log.close()
@@ -81,7 +81,7 @@ def test_what_is_written_during_the_look_counts_too(tmp_path, monkeypatch):
     look = recall(log)
     next(look)
     append(log, idempotent_batch(18, 2))
-    append(log, idempotent_batch(0, 2, epoch=1, producer_id=8))  # sequences begin anew
+    append(log, idempotent_batch(0, 2, epoch=1, producer_id=8))  # sequences start at 0 again
     assert append(log, idempotent_batch(18, 2)).duplicate
     for _ in look:
         pass

@@ -184,7 +184,7 @@ def test_the_coordinators_epoch_is_known_after_a_replay(tmp_path, clean):
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"\1" + data[1:], lambda data: data * 2]
 )
-def test_a_damaged_file_is_made_anew_even_after_a_clean_stop(tmp_path, caplog, damage):
+def test_a_damaged_file_is_rebuilt_even_after_a_clean_stop(tmp_path, caplog, damage):
     folder = tmp_path / "orders-0"
     log = open_log(folder)
     write_some(log)

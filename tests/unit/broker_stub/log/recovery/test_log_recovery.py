@@ -130,7 +130,7 @@ def test_what_follows_a_damaged_segment_is_removed(tmp_path):
     assert read_values(recovered)[bases[1] + 1] == b"new"
 
 
-def test_a_missing_index_is_made_anew_also_after_a_clean_stop(tmp_path):
+def test_a_missing_index_is_rebuilt_also_after_a_clean_stop(tmp_path):
     folder = tmp_path / "orders-0"
     fill(folder).close()
     before = content(folder)

@@ -1,4 +1,4 @@
-"""The simulated disk: a power loss keeps what was synced, and of the rest what it likes."""
+"""The simulated disk: a power loss keeps what was synced, and any part of the rest."""
 
 import os
 from pathlib import Path

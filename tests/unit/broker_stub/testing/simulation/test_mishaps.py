@@ -1,4 +1,4 @@
-"""Errors that a simulated broker makes up: such as Kafka gives, when Kafka would give them."""
+"""Errors that a simulated broker injects: only those that Kafka could return at that point."""
 
 import pytest
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker_stub.coordinator.session_expiration import NEW_MEMBER_JOIN_TIMEOUT_MS, Session
+from broker_stub.coordinator.groups.session_expiration import NEW_MEMBER_JOIN_TIMEOUT_MS, Session
 from broker_stub.purgatory import Timers
 from pyclient.clock import ManualClock
 from pyclient.errors import RebalanceInProgressError, UnknownMemberIdError

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker_stub.coordinator.group_state import GroupState, JoinTerms
-from broker_stub.coordinator.member import Member
-from broker_stub.coordinator.roster import rebalance_timeout_ms
-from broker_stub.coordinator.session_expiration import Session
+from broker_stub.coordinator.groups.group_state import GroupState, JoinTerms
+from broker_stub.coordinator.groups.member import Member
+from broker_stub.coordinator.groups.roster import rebalance_timeout_ms
+from broker_stub.coordinator.groups.session_expiration import Session
 from broker_stub.purgatory import Timers
 from broker_stub.request import Parked
 from pyclient.entropy import Entropy
@@ -26,7 +26,7 @@ from pyclient.errors import (
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 if TYPE_CHECKING:
-    from broker_stub.coordinator.classic_group import ClassicGroup
+    from broker_stub.coordinator.groups.classic_group import ClassicGroup
 
 
 class Admission:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker_stub.coordinator.group_log import committed_offset, offset_record, read_entry
-from broker_stub.coordinator.offsets import CommittedOffset
+from broker_stub.coordinator.groups.group_log import committed_offset, offset_record, read_entry
+from broker_stub.coordinator.groups.offsets import CommittedOffset
 from pyclient.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from pyclient.types import TopicPartition
 

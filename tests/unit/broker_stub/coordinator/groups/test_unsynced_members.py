@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from broker_stub.coordinator.group_state import GroupState
+from broker_stub.coordinator.groups.group_state import GroupState
 from pyclient.errors import RebalanceInProgressError, UnknownMemberIdError
 from tests.support.classic_group_world import REBALANCE_MS, GroupWorld, answer
 

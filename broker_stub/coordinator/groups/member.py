@@ -1,6 +1,6 @@
 """One member of a classic group. Serving thread only."""
 
-from broker_stub.coordinator.session_expiration import Session
+from broker_stub.coordinator.groups.session_expiration import Session
 from broker_stub.request import Parked
 from pyclient.error_codes import RebalanceInProgressError, UnknownMemberIdError
 from pyclient.protocol.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse

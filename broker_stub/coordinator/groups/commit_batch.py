@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from broker_stub import diagnostics
 from broker_stub.coordinator.errors import as_coordinator
-from broker_stub.coordinator.group_log import OFFSETS_TOPIC, KeyValue, offset_record
-from broker_stub.coordinator.offsets import CommittedOffset
+from broker_stub.coordinator.groups.group_log import OFFSETS_TOPIC, KeyValue, offset_record
+from broker_stub.coordinator.groups.offsets import CommittedOffset
+from broker_stub.coordinator.transactions.transaction import ProducerIdAndEpoch
 from broker_stub.log.internal_batches import build_batch
 from pyclient.error_codes import (
     BrokerResponseError,
@@ -43,6 +44,7 @@ class _Commit(NamedTuple):
     offsets: Offsets
     records: Sequence[KeyValue]
     done: Done
+    on_written: Callable[[str, Offsets], None]
 
 
 class CommitBatch:
@@ -61,7 +63,7 @@ class CommitBatch:
         It may be called before `add` returns.
         """
         records = [offset_record(group_id, one, offset) for one, offset in offsets.items()]
-        commit = _Commit(group_id, offsets, records, done)
+        commit = _Commit(group_id, offsets, records, done, self._on_written)
         turn = self._node.turn
         if not turn.is_open:
             self._write(index, [commit])
@@ -74,18 +76,34 @@ class CommitBatch:
         if self._bytes >= _BATCH_BYTES:
             self.write()
 
+    def write_transactional(
+        self,
+        index: int,
+        group_id: str,
+        producer: ProducerIdAndEpoch,
+        offsets: Offsets,
+        done: Done,
+        on_written: Callable[[str, Offsets], None],
+    ) -> None:
+        """Write offsets of a transaction at once, as a batch of its own."""
+        records = [offset_record(group_id, one, offset) for one, offset in offsets.items()]
+        self._write(index, [_Commit(group_id, offsets, records, done, on_written)], producer)
+
     def write(self) -> None:
         """Write what was collected, one batch for each partition."""
         collected, self._commits, self._bytes = self._commits, {}, 0
         for index, commits in collected.items():
             self._write(index, commits)
 
-    def _write(self, index: int, commits: Sequence[_Commit]) -> None:
+    def _write(
+        self, index: int, commits: Sequence[_Commit], producer: ProducerIdAndEpoch | None = None
+    ) -> None:
         records = [record for commit in commits for record in commit.records]
         replicas = self._node.replicas
         try:
             partition = replicas.partition(OFFSETS_TOPIC, index)
-            info = replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
+            batch = build_batch(records, self._node.clock.now_ms(), producer)
+            info = replicas.append(partition, batch)
         except _TOO_LARGE as error:
             if len(commits) == 1:
                 self._refuse(commits, error)
@@ -101,7 +119,7 @@ class CommitBatch:
             self._refuse(commits, UnknownServerError(repr(error)))
             return
         for commit in commits:
-            self._on_written(commit.group_id, commit.offsets)
+            commit.on_written(commit.group_id, commit.offsets)
         if info.flush_due:
             done = partial(self._on_flushed, partition, commits)
             self._node.background.submit(partition.log.flush, done)

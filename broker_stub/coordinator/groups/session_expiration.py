@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from broker_stub.purgatory import Timer, Timers
 
 if TYPE_CHECKING:
-    from broker_stub.coordinator.member import Member
+    from broker_stub.coordinator.groups.member import Member
 
 # A client that gives up on a long rebalance and joins again as a new member would otherwise leave
 # one member behind per attempt.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker_stub.coordinator.group_log import OFFSETS_TOPIC, partition_for_group
+from broker_stub.coordinator.groups.group_log import OFFSETS_TOPIC
+from broker_stub.coordinator.placement import partition_for
 from broker_stub.log.internal_batches import read_batches
 from broker_stub.replica.manager import ReplicaManager
 from pyclient.error_codes import (
@@ -16,17 +17,12 @@ from pyclient.error_codes import (
     UnknownServerError,
 )
 from pyclient.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from pyclient.types import TopicPartition
 from tests.support.failing_disk import FailingDisk
 from tests.support.group_member import GroupMember, find_coordinator, stable_pair
 from tests.support.held_background import HeldBackground
 from tests.support.node_harness import NodeHarness, Pending
+from tests.support.offset_requests import offset_commit_request, offset_fetch_request
 
 
 @pytest.fixture(autouse=True)
@@ -44,14 +40,12 @@ def commit(
     index: int = 0,
     metadata: str = "",
 ) -> Pending:
-    partition = OffsetCommitRequestPartition(
-        partition_index=index, committed_offset=offset, committed_metadata=metadata
-    )
-    request = OffsetCommitRequest(
-        group_id=group if member is None else member.group_id,
+    request = offset_commit_request(
+        group if member is None else member.group_id,
+        {("orders", index): offset},
+        metadata=metadata,
         generation_id_or_member_epoch=-1 if member is None else member.generation_id,
         member_id="" if member is None else member.member_id,
-        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
     )
     return harness.start(request, 9)
 
@@ -62,8 +56,7 @@ def code(answer: Pending) -> int:
 
 
 def committed(harness: NodeHarness, index: int = 0, group: str = "group") -> int:
-    wanted = [OffsetFetchRequestTopic(name="orders", partition_indexes=[index])]
-    response = harness.ask(OffsetFetchRequest(group_id=group, topics=wanted), 7)
+    response = harness.ask(offset_fetch_request(group, {"orders": [index]}, 7), 7)
     offset: int = response.topics[0].partitions[0].committed_offset
     return offset
 
@@ -71,7 +64,7 @@ def committed(harness: NodeHarness, index: int = 0, group: str = "group") -> int
 def batch_sizes(harness: NodeHarness, group: str = "group") -> list[int]:
     """Records of each batch in the group's partition of the log."""
     count = len(harness.node.coordinator.log_topic().partitions)
-    index = partition_for_group(group, count)
+    index = partition_for(group, count)
     log = harness.node.replicas.partition(OFFSETS_TOPIC, index).log
     return [one.record_count for one in read_batches(log, 0)]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.group_state import GroupState
-from broker_stub.coordinator.offsets import CommittedOffset
-from broker_stub.coordinator.subscriptions import CONSUMER
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.group_state import GroupState
+from broker_stub.coordinator.groups.offsets import CommittedOffset
+from broker_stub.coordinator.groups.subscriptions import CONSUMER
 from pyclient.types import TopicPartition
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from broker_stub.coordinator.admission import Admission
-from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
-from broker_stub.coordinator.member import Member
-from broker_stub.coordinator.roster import Roster
-from broker_stub.coordinator.session_expiration import SessionExpiration
-from broker_stub.coordinator.subscriptions import CONSUMER, Subscriptions
+from broker_stub.coordinator.groups.admission import Admission
+from broker_stub.coordinator.groups.group_state import GroupSettings, GroupState, JoinTerms
+from broker_stub.coordinator.groups.member import Member
+from broker_stub.coordinator.groups.roster import Roster
+from broker_stub.coordinator.groups.session_expiration import SessionExpiration
+from broker_stub.coordinator.groups.subscriptions import CONSUMER, Subscriptions
 from broker_stub.purgatory import Timer, Timers
 from broker_stub.request import Parked
 from pyclient.clock import Clock
@@ -340,6 +340,23 @@ class ClassicGroup:
             # Its partitions may be assigned to another member: it has to sync first.
             raise self._rebalancing()
         self.sessions.renew(member)
+
+    def validate_transactional_commit(
+        self, member_id: str, group_instance_id: str | None, generation_id: int
+    ) -> None:
+        """Check that a member may commit offsets in a transaction, also during a rebalance.
+
+        Clients before KIP-447 name no member: their transactions are checked by nothing else.
+
+        Raises:
+            KafkaError: it may not.
+        """
+        if generation_id >= 0 or member_id or group_instance_id is not None:
+            if generation_id < 0 and self.state is GroupState.EMPTY:
+                return
+            self.validate(member_id, group_instance_id, generation_id)
+        elif self.state is GroupState.DEAD:
+            raise CoordinatorNotAvailableError(f"group {self.group_id} was deleted; join again")
 
     def validate(self, member_id: str, group_instance_id: str | None, generation_id: int) -> Member:
         """The member, if it is in the current generation.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker_stub.coordinator.group_state import GroupState
+from broker_stub.coordinator.groups.group_state import GroupState
 from pyclient.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,

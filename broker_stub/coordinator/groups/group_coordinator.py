@@ -7,26 +7,29 @@ at start. Serving thread only, except `load`, which runs before serving begins.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker_stub import diagnostics
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.commit_batch import CommitBatch, Done, Offsets
 from broker_stub.coordinator.errors import as_coordinator
-from broker_stub.coordinator.group_loading import GroupLoader
-from broker_stub.coordinator.group_log import (
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.commit_batch import CommitBatch, Done, Offsets
+from broker_stub.coordinator.groups.group_loading import GroupLoader
+from broker_stub.coordinator.groups.group_log import (
     OFFSETS_TOPIC,
     KeyValue,
     group_record,
     group_tombstone,
     offset_record,
-    partition_for_group,
     restore_group,
 )
-from broker_stub.coordinator.group_state import GroupSettings, GroupState, JoinTerms
-from broker_stub.coordinator.offset_retention import expired_partitions
-from broker_stub.coordinator.offsets import CommittedOffsets
-from broker_stub.coordinator.subscriptions import CONSUMER
+from broker_stub.coordinator.groups.group_state import GroupSettings, GroupState, JoinTerms
+from broker_stub.coordinator.groups.offset_retention import expired_partitions
+from broker_stub.coordinator.groups.offsets import CommittedOffsets
+from broker_stub.coordinator.groups.pending_offsets import PendingOffsets
+from broker_stub.coordinator.groups.subscriptions import CONSUMER
+from broker_stub.coordinator.placement import partition_for
+from broker_stub.coordinator.transactions.transaction import ProducerIdAndEpoch
 from broker_stub.log.internal_batches import build_batch
 from broker_stub.metadata.image import TopicImage
 from broker_stub.request import Parked
@@ -65,6 +68,7 @@ class GroupCoordinator:
         self._node = node
         self._groups: dict[str, ClassicGroup] = {}
         self.offsets = CommittedOffsets()
+        self.pending = PendingOffsets()
         self._commits = CommitBatch(node, self._on_committed)
         self.unreadable_records = 0
         config = node.config
@@ -171,6 +175,7 @@ class GroupCoordinator:
         generation_id: int,
         *,
         names_missing_group: bool,
+        in_transaction: bool = False,
     ) -> None:
         """Check that a member may commit offsets now. The group id may be empty.
 
@@ -182,7 +187,10 @@ class GroupCoordinator:
         """
         group = self._groups.get(group_id)
         if group is not None:
-            group.validate_commit(member_id, instance_id, generation_id)
+            if in_transaction:
+                group.validate_transactional_commit(member_id, instance_id, generation_id)
+            else:
+                group.validate_commit(member_id, instance_id, generation_id)
             return
         self.log_topic()
         if generation_id >= 0:
@@ -196,7 +204,7 @@ class GroupCoordinator:
         `errors.as_coordinator`. It may be called before this returns.
         """
         try:
-            index = partition_for_group(group_id, len(self.log_topic().partitions))
+            index = partition_for(group_id, len(self.log_topic().partitions))
         except NotCoordinatorError as error:
             done(error)
             return
@@ -208,8 +216,49 @@ class GroupCoordinator:
     def _on_committed(self, group_id: str, offsets: Offsets) -> None:
         for partition, offset in offsets.items():
             self.offsets.put(group_id, partition, offset)
+            if self.pending:
+                self.pending.supersede(group_id, partition)
+        self._ensure(group_id)
+
+    def _ensure(self, group_id: str) -> None:
+        """A group that only commits offsets exists from its first commit on."""
         if group_id not in self._groups:
             self._groups[group_id] = self._new(group_id)
+
+    def offsets_partition(self, group_id: str) -> TopicPartition:
+        """The partition of `__consumer_offsets` that a transaction writes a group's offsets to.
+
+        Raises:
+            NotCoordinatorError: there are no groups at all.
+        """
+        index = partition_for(group_id, len(self.log_topic().partitions))
+        return TopicPartition(OFFSETS_TOPIC, index)
+
+    def commit_in_transaction(
+        self, group_id: str, producer: ProducerIdAndEpoch, offsets: Offsets, done: Done
+    ) -> None:
+        """Write offsets to the log that become visible when the producer's transaction commits.
+
+        The caller has verified that the transaction has the partition that they are written to.
+        """
+        try:
+            index = self.offsets_partition(group_id).partition
+        except NotCoordinatorError as error:
+            done(error)
+            return
+        on_written = partial(self._on_pending, index, producer.producer_id)
+        self._commits.write_transactional(index, group_id, producer, offsets, done, on_written)
+
+    def _on_pending(self, index: int, producer_id: int, group_id: str, offsets: Offsets) -> None:
+        for partition, offset in offsets.items():
+            self.pending.put(index, producer_id, group_id, partition, offset)
+        self._ensure(group_id)
+
+    def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
+        """A marker was written to a partition of the log: its pending offsets are decided."""
+        for group_id, offsets in self.pending.end(index, producer_id, committed=committed):
+            for partition, offset in offsets.items():
+                self.offsets.put(group_id, partition, offset)
 
     def find_for_offset_delete(self, group_id: str) -> ClassicGroup:
         """The group, if offsets of it may be deleted.
@@ -230,19 +279,30 @@ class GroupCoordinator:
         Raises:
             BrokerResponseError: the log refused it.
         """
-        known = [one for one in partitions if self.offsets.get(group_id, one) is not None]
+        known = [
+            one
+            for one in partitions
+            if self.offsets.get(group_id, one) is not None or self.pending.has(group_id, one)
+        ]
         if known:
             self._append(group_id, [offset_record(group_id, one, None) for one in known])
         for partition in known:
             self.offsets.remove(group_id, partition)
+            self.pending.remove(group_id, partition)
 
     def forget_topic(self, topic: str) -> None:
         """A topic was deleted: delete the offsets in it."""
         if topic == OFFSETS_TOPIC:
             self._unload()
             return
-        for group_id, partitions in list(self.offsets.of_topic(topic)):
-            self.delete_offsets(group_id, partitions)
+        doomed = {
+            group_id: set(partitions) for group_id, partitions in self.offsets.of_topic(topic)
+        }
+        for group_id in self.pending.group_ids():
+            pending = {one for one in self.pending.partitions(group_id) if one.topic == topic}
+            doomed.setdefault(group_id, set()).update(pending)
+        for group_id, found in doomed.items():
+            self.delete_offsets(group_id, sorted(found))
 
     # --- retention ---------------------------------------------------------------------------
 
@@ -256,10 +316,15 @@ class GroupCoordinator:
         now_ms = self._node.clock.now_ms()
         for group_id, group in list(self._groups.items()):
             offsets = self.offsets.of_group(group_id)
-            expired = expired_partitions(group, offsets, now_ms, self._retention_ms)
+            expired = [
+                one
+                for one in expired_partitions(group, offsets, now_ms, self._retention_ms)
+                if not self.pending.has(group_id, one)
+            ]
             is_unused = (
                 group.state is GroupState.EMPTY
                 and not group.has_pending_members
+                and not self.pending.has_group(group_id)
                 and len(expired) == len(offsets)
             )
             try:
@@ -303,12 +368,13 @@ class GroupCoordinator:
 
     def _delete(self, group: ClassicGroup) -> None:
         group_id = group.group_id
-        tombstones = [
-            offset_record(group_id, partition, None)
-            for partition in self.offsets.partitions(group_id)
-        ]
+        pending = self.pending.partitions(group_id)
+        partitions = sorted(pending.union(self.offsets.partitions(group_id)))
+        tombstones = [offset_record(group_id, partition, None) for partition in partitions]
         self._append(group_id, [*tombstones, group_tombstone(group_id)])
         self.offsets.remove_group(group_id)
+        for partition in pending:
+            self.pending.remove(group_id, partition)
         del self._groups[group_id]
         group.die(NotCoordinatorError.code)
 
@@ -316,7 +382,7 @@ class GroupCoordinator:
 
     def _append(self, group_id: str, records: Sequence[KeyValue]) -> None:
         replicas = self._node.replicas
-        index = partition_for_group(group_id, len(self.log_topic().partitions))
+        index = partition_for(group_id, len(self.log_topic().partitions))
         try:
             partition = replicas.partition(OFFSETS_TOPIC, index)
             replicas.append(partition, build_batch(records, self._node.clock.now_ms()))
@@ -341,7 +407,7 @@ class GroupCoordinator:
     def load(self) -> None:
         """Read groups and offsets back from the log."""
         topic = self._node.image.topic(OFFSETS_TOPIC)
-        loader = GroupLoader(self.offsets)
+        loader = GroupLoader(self.offsets, self.pending)
         for index in range(0 if topic is None else len(topic.partitions)):
             loader.replay(self._node.replicas.partition(OFFSETS_TOPIC, index).log)
         loader.finish()
@@ -349,14 +415,14 @@ class GroupCoordinator:
         for group_id, value in loader.groups.items():
             group = self._groups[group_id] = self._new(group_id)
             restore_group(group, value)
-        for group_id in self.offsets.group_ids():
-            if group_id not in self._groups:
-                self._groups[group_id] = self._new(group_id)
+        for group_id in (*self.offsets.group_ids(), *self.pending.group_ids()):
+            self._ensure(group_id)
 
     def _unload(self) -> None:
         """The log is gone, and with it all groups and offsets."""
         groups = self.groups()
         self._groups.clear()
         self.offsets.clear()
+        self.pending.clear()
         for group in groups:
             group.die(NotCoordinatorError.code)

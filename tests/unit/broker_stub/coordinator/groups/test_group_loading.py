@@ -1,4 +1,4 @@
-"""`__consumer_offsets` read back at start: whatever is in it, the broker serves the rest."""
+"""`__consumer_offsets` read back at start: unreadable records do not stop the broker."""
 
 import contextlib
 import logging
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_stub.coordinator.group_log import (
+from broker_stub.coordinator.groups.group_log import (
     group_record,
     offset_record,
     read_entry,
     restore_group,
 )
-from broker_stub.coordinator.group_state import GroupState
-from broker_stub.coordinator.offsets import CommittedOffset
+from broker_stub.coordinator.groups.group_state import GroupState
+from broker_stub.coordinator.groups.offsets import CommittedOffset
 from broker_stub.log.internal_batches import build_batch
 from pyclient.errors import CorruptRecordError, KafkaError, ProtocolError
 from pyclient.protocol.messages.offset_fetch import (

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.session_expiration import SessionExpiration
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.session_expiration import SessionExpiration
 from tests.support.group_machine import GroupMachine
 
 QUICK = settings(

@@ -7,9 +7,9 @@ import struct
 from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.member import Member
-from broker_stub.coordinator.offsets import CommittedOffset
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.member import Member
+from broker_stub.coordinator.groups.offsets import CommittedOffset
 from pyclient.errors import CorruptRecordError
 from pyclient.protocol.messages.group_records import (
     GroupMetadataKey,
@@ -37,18 +37,6 @@ Entry: TypeAlias = (
     tuple[OffsetCommitKey, OffsetCommitValue | None]
     | tuple[GroupMetadataKey, GroupMetadataValue | None]
 )
-
-
-@lru_cache(maxsize=4096)
-def partition_for_group(group_id: str, partition_count: int) -> int:
-    """The partition of `__consumer_offsets` that holds a group: Java's hash, made positive."""
-    units = struct.iter_unpack("<H", group_id.encode("utf-16-le", "surrogatepass"))
-    hash_code = 0
-    for (unit,) in units:
-        hash_code = (31 * hash_code + unit) & 0xFFFFFFFF
-    signed = hash_code - (1 << 32) if hash_code >= 1 << 31 else hash_code
-    # Java's abs of the least integer is negative; Kafka takes 0 for it.
-    return 0 if signed == -(1 << 31) else abs(signed) % partition_count
 
 
 def offset_record(

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from broker_stub.coordinator.member import Member
+from broker_stub.coordinator.groups.member import Member
 from pyclient.errors import FencedInstanceIdError, UnknownMemberIdError
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 
