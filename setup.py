@@ -12,12 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setuptools import Distribution, Extension, setup
+from setuptools import Distribution, Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.errors import BaseError, CCompilerError
 
 NATIVE = Path("pyclient/_native")
+POSIX_ONLY = {"exchange"}
 # Both what setuptools is asked to do by pip and what people type.
 BUILDING = {"bdist_wheel", "build", "build_ext", "develop", "editable_wheel", "install"}
 
@@ -70,6 +71,7 @@ def native_extensions() -> list[Extension]:
                 extra_link_args=link_args,
             )
             for source in sorted(NATIVE.glob("*.pyx"))
+            if sys.platform != "win32" or source.stem not in POSIX_ONLY
         ],
         language_level=3,
     )
@@ -107,7 +109,15 @@ if reason:
         file=sys.stderr,
     )
 
+# Spark looks for a top-level module of such a name; see spark_connector/discovery.
+DISCOVERY = "pyspark_pykafka"
+
 setup(
+    packages=[
+        *find_packages(include=["pyclient*", "broker_stub*", "spark_connector*"]),
+        DISCOVERY,
+    ],
+    package_dir={DISCOVERY: "spark_connector/discovery"},
     ext_modules=native_extensions() if is_building and not reason else [],
     cmdclass={"build_py": BuildPy},
 )

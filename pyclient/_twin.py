@@ -12,9 +12,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pyclient._pure.batch import ArrowRows as ArrowRows
     from pyclient._pure.batch import BatchBuilder as BatchBuilder
     from pyclient._pure.batch import ColumnBuffers as ColumnBuffers
     from pyclient._pure.batch import ConsumerRecord as ConsumerRecord
+    from pyclient._pure.batch import ListRows as ListRows
     from pyclient._pure.batch import RecordCursor as RecordCursor
     from pyclient._pure.batch import RecordDecoder as RecordDecoder
     from pyclient._pure.batch import batch_size_of as batch_size_of
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from pyclient._pure.batch import deserialized as deserialized
     from pyclient._pure.batch import murmur2 as murmur2
     from pyclient._pure.batch import partition_for_key as partition_for_key
-    from pyclient._pure.batch import partitions_of_keys as partitions_of_keys
     from pyclient._pure.send import AppendSlot as AppendSlot
     from pyclient._pure.send import FastSend as FastSend
     from pyclient._pure.send import RecordFuture as RecordFuture
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
 
 MODULES: Final = {
     "batch": (
+        "ArrowRows",
         "BatchBuilder",
         "ColumnBuffers",
         "ConsumerRecord",
+        "ListRows",
         "RecordCursor",
         "RecordDecoder",
         "batch_size_of",
@@ -40,7 +43,6 @@ MODULES: Final = {
         "deserialized",
         "murmur2",
         "partition_for_key",
-        "partitions_of_keys",
     ),
     "send": ("AppendSlot", "FastSend", "RecordFuture", "TopicSlots"),
 }

@@ -9,6 +9,10 @@ cdef Py_ssize_t partition_of(
 ) noexcept nogil
 
 
+# How many I/O threads wait for the GIL; changed atomically by `exchange`, read by decoders.
+cdef int *io_waiters() noexcept nogil
+
+
 cdef class Segment:
     cdef Py_buffer view
     cdef bint exported

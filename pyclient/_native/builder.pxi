@@ -250,26 +250,6 @@ cdef class BatchBuilder:
         return self.try_append_c(
             timestamp, key_data, key_size, value_data, value_size, headers_data, headers_size)
 
-    def append_many(self, timestamp_ms, values, keys=None, Py_ssize_t start=0):
-        """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
-
-        Returns the records' indexes in the batch: as many as were appended. Another thread's may
-        come in between only where keys or values are not plain bytes.
-
-        Raises:
-            TypeError: a value or key is not bytes-like; what came before it stays appended.
-        """
-        return append_list(self, timestamp_ms, values, keys, start)
-
-    def append_arrow(self, timestamp_ms, values, keys=None, Py_ssize_t start=0):
-        """Append from Arrow arrays of binary or string as `append_many` does from lists.
-
-        Raises:
-            TypeError: an array of another type.
-            ValueError: an array whose buffers contradict it; what came before stays appended.
-        """
-        return append_columns(self, timestamp_ms, values, keys, start)
-
     def extend(self, list buffers not None) -> bool:
         """Go on in more buffers, which it takes out of the list, once those before have no room.
 

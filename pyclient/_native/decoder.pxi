@@ -193,6 +193,7 @@ cdef class RecordDecoder:
         cdef const char *fault
         cdef int64_t offset
         cdef ConsumerRecord record
+        cdef const uint8_t *looked_at = reader.at
         records = []
         while reader.done < reader.count and max_records != 0:
             fault = parse_record(reader.at, reader.end, &span)
@@ -226,6 +227,9 @@ cdef class RecordDecoder:
                 max_records -= 1
             reader.at = span.end
             reader.done += 1
+            if reader.at - looked_at >= HANDOVER_BYTES:
+                looked_at = reader.at
+                hand_over()
         reader.check_end()
         return records
 

@@ -13,6 +13,7 @@ import cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
+from cpython.long cimport PyLong_AsLongAndOverflow
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -175,13 +176,19 @@ cdef class FastSend:
         cdef PyObject *found
         cdef const uint8_t *key_data = NULL
         cdef const uint8_t *value_data = NULL
-        cdef Py_ssize_t key_size = -1, value_size = -1, number
+        cdef Py_ssize_t key_size = -1, value_size = -1, number, wanted = -1
         cdef int64_t timestamp
+        cdef int overflow = 0
         if (
-            self.topics is None or headers is not None or partition is not None
-            or timestamp_ms is not None or type(topic) is not str
+            self.topics is None or headers is not None or timestamp_ms is not None
+            or type(topic) is not str
         ):
             return self.slow_send(topic, value, key, headers, partition, timestamp_ms)
+        if partition is not None:
+            if type(partition) is int:
+                wanted = PyLong_AsLongAndOverflow(partition, &overflow)
+            if wanted < 0:
+                return self.slow_send(topic, value, key, headers, partition, timestamp_ms)
         if type(value) is bytes:
             value_data = <const uint8_t *>PyBytes_AS_STRING(value)
             value_size = PyBytes_GET_SIZE(value)
@@ -200,7 +207,10 @@ cdef class FastSend:
         if found is not NULL and type(<object>found) is TopicSlots:
             slots = <TopicSlots>found
             slot = None
-            if key_size < 0:
+            if wanted >= 0:
+                if wanted < slots.partition_count:
+                    slot = <AppendSlot>slots.slots[wanted]
+            elif key_size < 0:
                 slot = slots.sticky
             elif slots.partition_count > 0:
                 number = partition_of(key_data, key_size, slots.partition_count)

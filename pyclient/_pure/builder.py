@@ -1,14 +1,12 @@
-"""Building a v2 batch in pooled buffers.
+"""Builds a v2 batch in pooled buffers.
 
-The builder takes no lock of its own: where threads share an open batch, the caller holds one
-around `try_append`, `extend` and `seal` (in the native twin these three are atomic).
+The builder takes no lock: threads that share an open batch hold one around `try_append`, `extend`
+and `seal` (in the native twin these three are atomic).
 """
 
 import struct
-from collections.abc import Sequence
 from typing import Any, Final
 
-from pyclient._pure.arrow import ArrowBytes
 from pyclient._pure.checksums import Buffer, crc32c_of_parts
 from pyclient._pure.layout import Headers, encode_headers, record_size, sized
 from pyclient._pure.wire import VARINTS
@@ -31,9 +29,9 @@ _MAX_INT64: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class _Segment:
-    """A buffer of the batch, and the pieces of records that will be written to it at once.
+    """A buffer of the batch, and the pieces of records that are written to it together.
 
-    Writing every record on its own costs more than all the rest of an append in Python.
+    Writing each record separately would cost more than the rest of an append in Python.
     """
 
     __slots__ = ("buffer", "pieces", "room", "view")
@@ -47,9 +45,9 @@ class _Segment:
         self.room = len(self.view) - len(first)
 
     def write(self) -> memoryview:
-        """Put the records into the buffer: the part of it that they fill.
+        """Write the records into the buffer; returns the part that they fill.
 
-        Once more, if that was interrupted.
+        Starts over if a previous call was interrupted.
         """
         used = len(self.view) - self.room
         if self.pieces:
@@ -61,7 +59,7 @@ class _Segment:
 class BatchBuilder:
     """A v2 record batch that grows in the buffers it is given.
 
-    The first 61 bytes of the first buffer are the header's.
+    The header takes the first 61 bytes of the first buffer.
     """
 
     __slots__ = (
@@ -157,7 +155,7 @@ class BatchBuilder:
 
     @property
     def compression_ratio(self) -> float:
-        """Bytes on the wire to bytes before compression, once closed."""
+        """Bytes on the wire divided by bytes before compression, once closed."""
         self._require_closed()
         return self._size / self._raw
 
@@ -210,7 +208,7 @@ class BatchBuilder:
     def size_of(
         self, timestamp_ms: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
     ) -> int:
-        """The exact bytes that this record would take as the next one of the batch."""
+        """The exact size of this record as the next one of the batch."""
         if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
             raise _bad_timestamp(timestamp_ms)
         delta = timestamp_ms - self._base_timestamp if self._count else 0
@@ -231,8 +229,8 @@ class BatchBuilder:
         """
         if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
             raise _bad_timestamp(timestamp_ms)
-        # The record is spelled out here and not taken from a function, and its size is summed up
-        # by hand: either would double what an append costs in Python.
+        # Encoded inline, with the size summed up by hand: calling functions for either would double
+        # the cost of an append in Python.
         index = self._count
         timestamp = VARINTS[timestamp_ms - self._base_timestamp if index else 0]
         offset = VARINTS[index]
@@ -267,51 +265,10 @@ class BatchBuilder:
         self._count = index + 1
         return index
 
-    def append_many(
-        self,
-        timestamp_ms: int,
-        values: Sequence[Buffer | None],
-        keys: Sequence[Buffer | None] | None = None,
-        start: int = 0,
-    ) -> range:
-        """Append `values[start:]`, each with its key of `keys` if given, until one does not fit.
-
-        Returns the records' indexes in the batch: as many as were appended.
-
-        Raises:
-            TypeError: a value or key is not bytes-like; what came before it stays appended.
-        """
-        _check_lengths(values, keys, start)
-        first = self._count
-        for index in range(start, len(values)):
-            key = None if keys is None else keys[index]
-            if self.try_append(timestamp_ms, key, values[index]) < 0:
-                break
-        return range(first, self._count)
-
-    def append_arrow(
-        self, timestamp_ms: int, values: Any, keys: Any = None, start: int = 0
-    ) -> range:
-        """Append from Arrow arrays of binary or string as `append_many` does from lists.
-
-        Raises:
-            TypeError: an array of another type.
-            ValueError: an array whose buffers contradict it; what came before stays appended.
-        """
-        _check_lengths(values, keys, start)
-        value_bytes = ArrowBytes(values)
-        key_bytes = None if keys is None else ArrowBytes(keys)
-        first = self._count
-        for index in range(start, len(values)):
-            key = None if key_bytes is None else key_bytes[index]
-            if self.try_append(timestamp_ms, key, value_bytes[index]) < 0:
-                break
-        return range(first, self._count)
-
     def extend(self, buffers: list[bytearray]) -> bool:
-        """Go on in more buffers, which it takes out of the list, once those before have no room.
+        """Add buffers, which are taken out of the list and used once the earlier ones are full.
 
-        Returns False (and the buffers stay the caller's) when sealed.
+        Returns False when sealed; the caller then keeps the buffers.
         """
         if not self._open:
             return False
@@ -321,7 +278,7 @@ class BatchBuilder:
         return True
 
     def release_unused(self) -> list[bytearray | memoryview]:
-        """Give those buffers back that have no record, once sealed."""
+        """Give back the buffers without records, once sealed."""
         if self._open:
             return []
         unused = self._segments[self._tail_number + 1 :]
@@ -335,7 +292,7 @@ class BatchBuilder:
         return number < len(self._segments) and size <= self._segments[number].room
 
     def seal(self) -> bool:
-        """Take no more records; whether this call was the one that sealed."""
+        """Accept no more records; returns whether this call sealed the batch."""
         if not self._open:
             return False
         self._open = False
@@ -344,9 +301,9 @@ class BatchBuilder:
     def close(self, *, detach: bool = False) -> list[memoryview]:
         """Seal, compress, write header and checksum: the batch as a list of memoryviews.
 
-        Closing again returns the same parts. The parts of an uncompressed batch lie in the
-        buffers; those of a compressed one do not, nor those of one that is to `detach` itself by
-        a copy, and `release` may follow at once.
+        Closing again returns the same parts. The parts of an uncompressed batch are views of the
+        buffers. Those of a compressed batch, or with `detach`, are copies: `release` may follow
+        at once.
 
         Raises:
             ValueError: the batch has no records, or was released before it was closed.
@@ -371,7 +328,7 @@ class BatchBuilder:
         return parts
 
     def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
-        """Number the batch; after `close` this renews the checksum."""
+        """Number the batch; after `close` this updates the checksum."""
         self._producer_id = producer_id
         self._producer_epoch = producer_epoch
         self._base_sequence = base_sequence
@@ -405,7 +362,7 @@ class BatchBuilder:
         return [segment.buffer for segment in segments]
 
     def release_to(self, buffers: list[Any]) -> None:
-        """The same, into a list: an interrupt can come before or after, but not in between."""
+        """`release` into a list, in one step that an interrupt cannot split."""
         buffers += self.release()
 
     @property
@@ -440,16 +397,20 @@ class BatchBuilder:
         struct.pack_into(">I", first, CRC_AT, crc)
 
 
+def check_timestamp(timestamp_ms: int) -> int:
+    """A timestamp that a record can have.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it cannot.
+    """
+    if type(timestamp_ms) is not int or not -1 <= timestamp_ms <= _MAX_INT64:
+        raise _bad_timestamp(timestamp_ms)
+    return timestamp_ms
+
+
 def _bad_timestamp(timestamp_ms: object) -> Exception:
     if not isinstance(timestamp_ms, int):
         return TypeError(f"a timestamp is an int, not {type(timestamp_ms).__name__}")
     if timestamp_ms > _MAX_INT64:
         return OverflowError(f"a timestamp has 64 bits: {timestamp_ms}")
     return ValueError(f"a timestamp is not negative: {timestamp_ms}")
-
-
-def _check_lengths(values: Any, keys: Any, start: int) -> None:
-    if start < 0:
-        raise ValueError(f"start is not negative: {start}")
-    if keys is not None and len(keys) != len(values):
-        raise ValueError(f"{len(values)} values, but {len(keys)} keys")

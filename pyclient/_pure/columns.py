@@ -1,6 +1,6 @@
-"""Records into Arrow's memory layout: one set of buffers for many batches.
+"""Decodes records into Arrow's memory layout: one set of buffers for many batches.
 
-What the buffers mean is in `pyclient.records.columns`, which wraps them.
+`pyclient.records.columns` wraps the buffers and documents them.
 """
 
 from array import array
@@ -35,7 +35,7 @@ class _BinaryColumn:
             if item is not None:
                 end += len(item)
             offsets.append(end)
-        # The bits of a number, lowest first, are those of Arrow's bitmap.
+        # Arrow's bitmap is the binary number whose lowest bit is the first item.
         bits = "".join(["0" if item is None else "1" for item in reversed(items)])
         validity = int(bits or "0", 2).to_bytes((len(items) + 7) // 8, "little")
         buffers[f"{name}.validity"] = validity if None in items else None
@@ -80,9 +80,9 @@ class ColumnBuffers:
         return len(self._offset)
 
     def has_room_for(self, size: int) -> bool:
-        """Whether `size` more bytes of records surely stay within the limit of a column."""
+        """Whether `size` more bytes of records are certain to fit into every column."""
         columns = (self._key, self._value, self._header_key, self._header_value)
-        # A header name that is not UTF-8 triples at most: a byte becomes U+FFFD.
+        # A header name that is not UTF-8 at most triples: each bad byte becomes U+FFFD.
         return max(column.size for column in columns) + 3 * size <= self._limit
 
     def add(
@@ -105,8 +105,7 @@ class ColumnBuffers:
         Returns the number of rows added. `topic` is an index into the caller's list of topics.
 
         Raises:
-            CorruptRecordError: the bytes are not the records that the batch announced; no row of
-                it was added.
+            CorruptRecordError: the bytes are not the announced records; no row was added.
         """
         if not self.has_room_for(len(records)):
             raise ValueError("the columns have no room for the batch: finish them first")
@@ -150,7 +149,7 @@ class ColumnBuffers:
         topic: int = 0,
         partition: int = -1,
     ) -> None:
-        """Append one record without headers: what the legacy formats have."""
+        """Append one record without headers, as in the legacy formats."""
         if not self.has_room_for(len(key or b"") + len(value or b"")):
             raise ValueError("the columns have no room for the record: finish them first")
         self._put(offset, timestamp, timestamp_type, key, value, topic, partition)
@@ -175,7 +174,7 @@ class ColumnBuffers:
         self._headers.append(self._headers[-1])
 
     def finish(self) -> dict[str, Buffer | None]:
-        """The buffers by column, as Arrow lays them out; the object is used up."""
+        """The buffers by column, in Arrow's layout. The object must not be used afterwards."""
         buffers: dict[str, Buffer | None] = {
             "topic": memoryview(self._topic),
             "partition": memoryview(self._partition),

@@ -9,8 +9,8 @@ from pyclient._pure.record import ConsumerRecord
 class RecordCursor(Iterator[ConsumerRecord]):
     """Hands out records one by one; calls `refill` when there are none, or when interrupted.
 
-    `refill` returns when records are there (`open`), or raises StopIteration. An exception does
-    not end the iteration: the next call tries again.
+    `refill` returns once there are records (`open`), or raises StopIteration. An exception does
+    not end the iteration: the next call retries.
     """
 
     __slots__ = ("_count", "_is_open", "_records", "_refill", "interrupted")
@@ -24,17 +24,17 @@ class RecordCursor(Iterator[ConsumerRecord]):
 
     @property
     def index(self) -> int:
-        """How many records of the list were handed out."""
+        """How many records of the loaded list were handed out."""
         return self._count - length_hint(self._records)
 
     def load(self, records: list[ConsumerRecord]) -> None:
-        """Hand these out next; closed until `open`."""
+        """Hand these out after the next `open`."""
         self._is_open = False
-        # A list's iterator moves and returns in one step, which no signal handler can part.
+        # A list iterator advances and returns in one step: signal handlers cannot run between.
         self._records, self._count = iter(records), len(records)
 
     def open(self) -> None:
-        """Hand out records without a call of `refill`, until one is needed."""
+        """Hand out records without calling `refill` first."""
         self._is_open = True
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Reading the records of a v2 batch.
+"""Reads the records of a v2 batch.
 
-Every length is checked against the bytes left before it is used, and a count never allocates:
-whatever the bytes say, reading ends with records or with a CorruptRecordError.
+Every length is checked against the remaining bytes before it is used, and a count never
+allocates. Any input results in records or in a CorruptRecordError.
 """
 
 from pyclient._pure.checksums import Buffer
@@ -258,5 +258,5 @@ def _read_headers(
 
 
 def _wrap(value: int) -> int:
-    """Into 64 bits, as Java's addition does: a delta from the wire may be anything."""
+    """Wrap to 64 bits, as Java's addition does: a delta from the wire may have any value."""
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN

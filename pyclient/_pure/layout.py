@@ -1,4 +1,4 @@
-"""The bytes of one record, and how many they are."""
+"""The encoding of one record, and its size."""
 
 from collections.abc import Iterable
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 class ConsumerRecord(NamedTuple):
     """A record read from a partition.
 
-    `headers` is a list of (str, bytes or None). `checksum` is None but for the legacy formats. A
-    size is -1 where the record has no key, value or headers.
+    `headers` is a list of (str, bytes or None). `checksum` is None except for the legacy formats.
+    A size is -1 where the record has no key, value or headers.
     """
 
     topic: str
@@ -35,5 +35,5 @@ class ConsumerRecord(NamedTuple):
 
 
 def deserialized(record: ConsumerRecord, key: object, value: object) -> ConsumerRecord:
-    """`record` with `key` and `value` in the place of its own; the serialized sizes stay."""
+    """`record` with another `key` and `value`, and the same serialized sizes."""
     return ConsumerRecord._make((*record[:6], key, value, *record[8:]))

@@ -1,7 +1,7 @@
-"""What `send` touches of every record: the slots of open batches, and the future it returns.
+"""What every `send` touches: the slots of open batches, and the future it returns.
 
-The native twin does an ordinary record's `send` in C. Here everything takes the slow path, which
-is Python as well: a second copy of it would only be another place for mistakes.
+The native twin sends ordinary records in C. Here all records take the slow path: it is Python as
+well, so a fast path would only duplicate it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class AppendSlot:
-    """Where the next record of a partition goes: its open batch, if there is one.
+    """The open batch of a partition, if there is one.
 
-    Changed under the accumulator's lock; read, and appended to, without.
+    Changed under the accumulator's lock; read and appended to without it.
     """
 
     __slots__ = ("builder", "result")
@@ -29,7 +29,7 @@ class AppendSlot:
         self.result: Any = None
 
     def open(self, builder: BatchBuilder, result: Any) -> None:
-        """Append to this batch from now on; its records' outcome is `result`."""
+        """Append to this batch from now on; `result` is its outcome."""
         self.result = result
         self.builder = builder
 
@@ -43,7 +43,7 @@ class TopicSlots:
     """The slots of a topic's partitions.
 
     Attributes:
-        partition_count: keys are spread over this many; there may be more slots.
+        partition_count: over how many partitions keys are spread; there may be more slots.
         sticky: the slot for records without a key.
     """
 
@@ -91,7 +91,7 @@ Future = TypeVar("Future", bound=RecordFuture)
 
 
 class FastSend(Generic[Future]):
-    """`send` of a producer, which derives from this; here all records take the slow path."""
+    """Base class of the producer, with its `send`; here all records take the slow path."""
 
     _slow_send: Callable[..., Future]
 
@@ -102,7 +102,7 @@ class FastSend(Generic[Future]):
         slow_send: Callable[..., Future],
         future_class: type[Future],  # noqa: ARG002
     ) -> None:
-        """Send records; all of them by `slow_send` if `topics` is None."""
+        """Configure `send`; if `topics` is None, all records go through `slow_send`."""
         self._slow_send = slow_send
 
     def send(

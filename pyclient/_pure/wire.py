@@ -8,9 +8,9 @@ _KEPT: Final = 1 << 14
 
 
 class _Varints(dict[int, bytes]):
-    """Encoded varints by value. Keeps those that are likely to be needed again: lengths, deltas.
+    """Encoded varints by value. Caches small ones: lengths and deltas repeat.
 
-    A lookup costs less than half of a call to `encode_varint`, and a record takes five or more.
+    A lookup takes less than half as long as `encode_varint`, and a record needs five or more.
     """
 
     def __missing__(self, value: int) -> bytes:

@@ -87,7 +87,7 @@ class Connection:
         self._farthest: tuple[int, KafkaError] | None = None  # of this attempt's failures
         self._correlation_id = 0
         self._greeting_version = broker_versions.FIRST_TRIED
-        self._versions = BrokerVersions({})
+        self.versions = BrokerVersions({})
 
     # --- questions ---------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Connection:
         if versions is None:
             self._send_greeting(broker_versions.LAST_RESORT)
             return
-        self._versions = versions
+        self.versions = versions
         self._become(ConnectionState.READY)
         self.setup_deadline_ms = math.inf
         self.last_used_ms = now_ms
@@ -227,7 +227,7 @@ class Connection:
         request = unsent.request
         assert request.api_key is not None
         try:
-            entry.version = self._versions.choose(request)
+            entry.version = self.versions.choose(request)
             entry.correlation_id = self._next_correlation_id()
             parts = request_frame(
                 request, entry.version, entry.correlation_id, self._settings.client_id

@@ -12,7 +12,7 @@ from typing import Protocol
 from pyclient.clock import Clock, SystemClock
 from pyclient.entropy import Entropy
 from pyclient.net.io_thread import IoThread
-from pyclient.net.poller import Poller, SelectorPoller
+from pyclient.net.poller import Poller, new_poller
 from pyclient.net.transport import SocketOptions
 from pyclient.net.waiting import ThreadWaiting, Waiting
 
@@ -54,7 +54,7 @@ class SystemEnvironment:
 
     def new_poller(self, options: SocketOptions) -> Poller:
         """Create the client's poller, which owns its connections."""
-        return SelectorPoller(options)
+        return new_poller(options)
 
     def run(self, io_thread: IoThread, name: str) -> Callable[[], None]:
         """Start a loop on a daemon thread.

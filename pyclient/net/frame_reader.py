@@ -84,16 +84,21 @@ class FrameReader:
     def _checked_length(self, length: int) -> int:
         if 0 <= length <= self._limit_bytes:
             return length
-        if length == _HTTP_HEAD:
-            raise InvalidReceiveError(
-                "the other side answers in HTTP: this is a web server, not a Kafka broker"
-            )
-        if length >> 16 == _TLS_ALERT_HEAD:
-            raise InvalidReceiveError(
-                "the other side answers in TLS: this listener needs security_protocol SSL"
-            )
-        raise InvalidReceiveError(
-            f"the other side announces a frame of {length} bytes, but only 0 to"
-            f" {self._limit_bytes} (receive.message.max.bytes) are allowed:"
-            " it may not be a Kafka broker"
+        raise invalid_length(length, self._limit_bytes)
+
+
+def invalid_length(length: int, limit_bytes: int) -> InvalidReceiveError:
+    """The error for a frame of that length; says what the other side may be."""
+    if length == _HTTP_HEAD:
+        return InvalidReceiveError(
+            "the other side answers in HTTP: this is a web server, not a Kafka broker"
         )
+    if length >> 16 == _TLS_ALERT_HEAD:
+        return InvalidReceiveError(
+            "the other side answers in TLS: this listener needs security_protocol SSL"
+        )
+    return InvalidReceiveError(
+        f"the other side announces a frame of {length} bytes, but only 0 to"
+        f" {limit_bytes} (receive.message.max.bytes) are allowed:"
+        " it may not be a Kafka broker"
+    )

@@ -17,6 +17,7 @@ from pyclient.errors import (
     KafkaTimeoutError,
     SslAuthenticationError,
 )
+from pyclient.net.broker_versions import BrokerVersions
 from pyclient.net.connection import Connection, ConnectionSettings, Finished
 from pyclient.net.in_flight_requests import InFlightRequest
 from pyclient.net.poller import Poller, Transport
@@ -142,6 +143,11 @@ class NetworkClient:
         if connection.is_disconnected:
             return max(connection.reconnect.retry_at_ms, now_ms)
         return connection.muted_until_ms if connection.muted_until_ms > now_ms else math.inf
+
+    def versions_of(self, node: int) -> BrokerVersions | None:
+        """What a node serves; None while there is no connection to it."""
+        connection = self._connections.get(node)
+        return connection.versions if connection is not None and connection.is_ready else None
 
     def in_flight_count(self, node: int | None = None) -> int:
         """How many requests wait for their response, of one node or of all."""

@@ -1,20 +1,25 @@
 """The interface between the engine and the network: write, wait, read.
 
-`Poller` and `Transport` are all that the engine knows of a network. The implementation here uses
-sockets and the system's selector; tests replace it by a scripted network. Used by the I/O thread
-only, except for `wake`.
+`Poller` and `Transport` are all that the engine knows of a network; tests replace them by a
+scripted one. Plaintext connections use the native exchange (`_native/exchange.pyx`), which does a
+whole turn in one release of the GIL. TLS, the pure-Python twin and Windows use sockets and the
+system's selector. Used by the I/O thread only, except for `wake`.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
 import selectors
 import socket
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from pyclient import _twin
+from pyclient.net.frame_reader import invalid_length
 from pyclient.net.resolver import Address, Resolution, resolve
-from pyclient.net.transport import SocketOptions, TcpTransport
+from pyclient.net.transport import SocketOptions, TcpTransport, connecting_socket
 from pyclient.protocol.primitives import Part
 
 if TYPE_CHECKING:
@@ -78,6 +83,51 @@ class Poller(Protocol):
         """Close the poller. Its transports are closed already."""
 
 
+def new_poller(options: SocketOptions) -> Poller:
+    """The poller for these options."""
+    if _twin.NATIVE and options.tls is None and os.name == "posix":
+        return ExchangePoller(options)
+    return SelectorPoller(options)
+
+
+class ExchangePoller:
+    """Sockets and the native exchange."""
+
+    def __init__(self, options: SocketOptions) -> None:
+        self._options = options
+        native = importlib.import_module("pyclient._native.exchange")
+        self._exchange: Any = native.Exchange(
+            *_wake_sockets(), options.receive_message_max_bytes, invalid_length
+        )
+        # Called once a turn and once a wake-up: no method in between.
+        self.poll: Callable[[float], Sequence[Transport]] = self._exchange.turn
+        self.wake: Callable[[], None] = self._exchange.wake
+
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Begin to look up a host; when it is done, a poll ends."""
+        return resolve(host, port, self.wake)
+
+    def open(self, address: Address, owner: Connection) -> Transport:
+        """Start a non-blocking connect."""
+        try:
+            sock = connecting_socket(address, self._options)
+        except OSError as error:
+            return cast(Transport, self._exchange.add_failed(error, owner))
+        return cast(Transport, self._exchange.add(sock, owner))
+
+    def close(self) -> None:
+        """Close the wake-up sockets."""
+        self._exchange.close()
+
+
+def _wake_sockets() -> tuple[socket.socket, socket.socket]:
+    """Where a wake-up is read, and where it is written."""
+    pair = socket.socketpair()
+    for one in pair:
+        one.setblocking(False)
+    return pair
+
+
 class SelectorPoller:
     """Sockets and the system's selector."""
 
@@ -95,9 +145,7 @@ class SelectorPoller:
         # A flag makes most wake-ups free: only a sleeping poll needs the byte.
         self._woken = False
         self._asleep = False
-        self._wake_receiver, self._wake_sender = socket.socketpair()
-        self._wake_receiver.setblocking(False)
-        self._wake_sender.setblocking(False)
+        self._wake_receiver, self._wake_sender = _wake_sockets()
         self._selector.register(self._wake_receiver, selectors.EVENT_READ, None)
 
     def resolve(self, host: str, port: int) -> Resolution:

@@ -29,6 +29,9 @@ _PARTS_PER_CALL_MAX: Final = min(os.sysconf("SC_IOV_MAX"), 1024) if hasattr(os, 
 # Without `sendmsg`, parts are joined up to this many bytes: a packet each would be worse.
 _JOINED_BYTES_MAX: Final = 1 << 16
 # After this many reads a busy connection lets the others have their turn.
+KEEP_ALIVE: Final = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+"""For `socket.options`: let the system notice peers that are gone."""
+
 READS_PER_TURN_MAX: Final = 16
 _IN_PROGRESS: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
 
@@ -92,7 +95,7 @@ class TcpTransport:
         self._reader = FrameReader(options.receive_message_max_bytes)
         self._is_open = False
         try:
-            self.socket = _connecting_socket(address, options)
+            self.socket = connecting_socket(address, options)
             self._is_open = True
         except OSError as error:
             self.error = error
@@ -185,7 +188,7 @@ _send: Callable[[socket.socket, Iterable[Any]], int] = getattr(
 )
 
 
-def _connecting_socket(address: Address, options: SocketOptions) -> socket.socket:
+def connecting_socket(address: Address, options: SocketOptions) -> socket.socket:
     """A socket on its way to an address.
 
     Raises:

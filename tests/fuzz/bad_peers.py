@@ -1,9 +1,8 @@
 """Peers that send mutated requests to a real broker process, and an honest client among them.
 
-Each bad peer sends one frame and no more, and waits: whatever it was, the broker answers it or
-closes, by itself and soon. Many are connected at a time, and meanwhile the honest client writes
-and reads. Only of a request that may rightly be left without an answer for long does the peer
-close its own side.
+Each bad peer sends one frame and waits: the broker must answer it or close the connection soon.
+Many are connected at a time, and meanwhile the honest client writes and reads. A peer closes its
+own side only after a request that may stay unanswered for long.
 """
 
 import socket
@@ -101,7 +100,7 @@ class BadPeer:
         return True
 
     def _read(self, count: int) -> bytes:
-        """So many bytes, or fewer at the end of the connection."""
+        """Read `count` bytes, or fewer at the end of the connection."""
         data = bytearray()
         while len(data) < count and (piece := self._socket.recv(count - len(data))):
             data += piece
@@ -109,7 +108,7 @@ class BadPeer:
 
 
 def may_wait(frame: bytes) -> bool:
-    """Whether a frame is a request that gets no answer, or one that waits for others to come."""
+    """Whether a frame is a request without a response, or one that may be parked."""
     try:
         request = decoded(frame)
     except ProtocolError:
@@ -141,7 +140,7 @@ def decoded(frame: bytes) -> Message:
 
 
 def serve_bad_peers(folder: Path, count: int, until: Callable[[], bool] = lambda: False) -> Served:
-    """Let so many come; what they got, and by how much the broker's memory grew."""
+    """Run a number of bad peers; returns their results and the growth of the broker's memory."""
     originals = corpus()
     mutator = Mutator(SEED)
     answered = came = 0

@@ -23,6 +23,11 @@ def input_count(default: int) -> int:
     return int(os.environ.get("FUZZ_INPUTS", default))
 
 
+def check_share(readable: int, count: int) -> None:
+    """Some inputs must be readable and some not, or the mutations are too mild or too wild."""
+    assert count / 50 < readable < count * 49 / 50, f"{readable} of {count} inputs could be read"
+
+
 class Mutator:
     """Changes bytes, one to four times an input."""
 

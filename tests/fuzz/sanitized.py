@@ -7,7 +7,10 @@ else, hence the preload; Python's own allocator would hide what it looks for.
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from tests.fuzz.mutator import SEED, SOAK_INPUTS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -20,6 +23,17 @@ def build(folder: Path) -> Path:
     environment = {**os.environ, "PYCLIENT_SANITIZE": "1"}
     subprocess.run([*command, *folders], cwd=REPOSITORY, env=environment, check=True)
     return library
+
+
+def soak(module: str, folder: Path, inputs: int, is_over: Callable[[], bool]) -> None:
+    """Run a module with one seed after another, each with a number of inputs."""
+    library = build(folder)
+    for seed in range(SEED, SEED + SOAK_INPUTS // inputs):
+        done = run(library, module, str(inputs), FUZZ_SEED=str(seed))
+        assert done.returncode == 0, done.stderr
+        print(f"\nFUZZ_SEED={seed}: {done.stdout.strip()} under AddressSanitizer", end="")
+        if is_over():
+            break
 
 
 def run(

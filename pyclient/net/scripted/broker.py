@@ -11,7 +11,11 @@ from pyclient.net.scripted.traffic import Traffic
 from pyclient.net.scripted.transport import ScriptedTransport
 from pyclient.protocol.frame import response_frame
 from pyclient.protocol.header import RequestHeader, request_header_version
-from pyclient.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from pyclient.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+)
 from pyclient.protocol.registry import API_NAMES, request_class
 from pyclient.protocol.schema import Message
 
@@ -48,6 +52,7 @@ class ScriptedBroker:
     Attributes:
         holds_writes: the socket is full: nothing that a client writes leaves it.
         versions: what it says it serves: (lowest, highest) by API key.
+        features: the finalized features that it reports, as in `transaction.version`: 2.
         traffic: the bytes of every connection there ever was, oldest first.
         tamper: changes what it sends, if there is one.
     """
@@ -61,6 +66,7 @@ class ScriptedBroker:
             key: (request_class(key).stable.lowest, request_class(key).stable.highest)
             for key in API_NAMES
         }
+        self.features: dict[str, int] = {}
         self.connections: list[ScriptedTransport] = []
         self.attempts = 0
         self.traffic: list[Traffic] = []
@@ -169,7 +175,11 @@ class ScriptedBroker:
             ApiVersion(api_key=key, min_version=lowest, max_version=highest)
             for key, (lowest, highest) in self.versions.items()
         ]
-        return ApiVersionsResponse(api_keys=keys)
+        features = [
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in self.features.items()
+        ]
+        return ApiVersionsResponse(api_keys=keys, finalized_features=features)
 
     def __repr__(self) -> str:
         return f"<broker {self.node_id} at {self.host}:{self.port}>"

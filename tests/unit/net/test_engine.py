@@ -16,6 +16,7 @@ from pyclient.errors import (
 )
 from pyclient.protocol.messages.metadata import MetadataRequest
 from tests.support.forked_child import told_by_child
+from tests.support.threads import run_on_threads, switching
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def test_closing_inside_a_callback_is_refused(new_real_engine):
         engine.call(lambda: engine.close(timeout_ms=5_000), timeout_ms=5_000)
 
 
-def test_whoever_depends_on_the_engine_is_told_when_it_cannot_be_used(new_real_engine):
+def test_listeners_are_told_when_the_engine_becomes_unusable(new_real_engine):
     engine = new_real_engine()
     flags = []
     engine.on_unusable(lambda: flags.append("cleared"))
@@ -204,18 +205,10 @@ def test_no_wake_up_is_lost_however_threads_take_turns(new_real_engine):
     engine.start()
     results: list[int] = []
 
-    def keep_calling():
+    def keep_calling(_thread):
         # A lost wake-up would leave a call to its time-out.
         results.append(sum(engine.call(lambda: 1, timeout_ms=20_000) for _ in range(300)))
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=keep_calling) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    finally:
-        sys.setswitchinterval(interval)
+    with switching():
+        run_on_threads(4, keep_calling)
     assert results == [300] * 4

@@ -199,7 +199,7 @@ def test_a_leader_named_by_another_response_is_taken_over_without_a_request(
     assert engine.request(HeartbeatRequest(), 2, timeout_ms=1_000)  # its address is known too
 
 
-def test_whoever_waits_is_told_when_the_client_is_closed(network, engine):
+def test_waiting_callers_get_an_error_when_the_client_is_closed(network, engine):
     engine.submit(lambda: engine._io_thread.stop())
     with pytest.raises(Cancelled, match="closed"):
         engine.metadata.wait_for_topic("orders2", timeout_ms=60_000)

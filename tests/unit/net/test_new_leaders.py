@@ -1,4 +1,4 @@
-"""KIP-951: a broker that no longer leads names who does, and clients go there at once.
+"""KIP-951: a former leader names the new one, and clients go there at once.
 
 The new leader is a broker that the metadata does not have, and Metadata is not answered any more:
 only what the response said can lead there.
@@ -28,7 +28,7 @@ def network() -> ScriptedNetwork:
 
 @pytest.fixture
 def newcomer(network: ScriptedNetwork) -> ScriptedBroker:
-    """A broker that nobody has heard of."""
+    """A broker that the metadata does not list."""
     answers = iter([network.describe(MetadataRequest(topics=None), 12)])
     network.brokers[1].on(MetadataRequest, lambda _request, _version: next(answers, None))
     return network.add_broker(7)

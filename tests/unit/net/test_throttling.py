@@ -1,4 +1,4 @@
-"""Quotas: who waits, and for how long nothing is sent."""
+"""Quotas: which requests wait, and for how long."""
 
 import pytest
 

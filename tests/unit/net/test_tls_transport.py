@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import struct
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -15,13 +14,10 @@ from pyclient.net.resolver import Address
 from pyclient.net.tls import TlsSettings
 from pyclient.net.tls_transport import TlsTransport
 from pyclient.net.transport import SocketOptions
+from tests.support.loopback import framed, read_exactly, receiving
 
 OWNER = SimpleNamespace(broker=SimpleNamespace(host="localhost"))
 PATIENCE_MS = 10_000
-
-
-def framed(payload: bytes) -> bytes:
-    return struct.pack(">i", len(payload)) + payload
 
 
 @pytest.fixture
@@ -60,27 +56,15 @@ def connected(
     peer.close()
 
 
-def read_exactly(peer: ssl.SSLSocket, count: int) -> bytes:
-    received = bytearray()
-    while len(received) < count:
-        received += peer.recv(1 << 20)
-    return bytes(received)
-
-
 @pytest.mark.parametrize("parts", [1, 3, 1_024, 5_000])
 def test_parts_arrive_in_order_however_many(poller, connected, parts):
     transport, peer = connected
     pieces = [bytes([number % 256]) * (number % 90) for number in range(1, parts + 1)]
     pieces[parts // 2] = b""
-    received: list[bytes] = []
-    whole = b"".join(pieces)
-    reader = threading.Thread(target=lambda: received.append(read_exactly(peer, len(whole))))
-    reader.start()
-    assert transport.send(pieces) == parts
-    while transport.parts_sent < parts:
-        poller.poll(0)
-    reader.join(10)
-    assert received == [whole]
+    with receiving(peer, b"".join(pieces)):
+        assert transport.send(pieces) == parts
+        while transport.parts_sent < parts:
+            poller.poll(0)
 
 
 def test_what_the_system_does_not_take_at_once_goes_out_when_it_does(poller, connected):
@@ -89,14 +73,9 @@ def test_what_the_system_does_not_take_at_once_goes_out_when_it_does(poller, con
     transport.send([b"head", *large])
     poller.poll(0)
     assert transport.parts_sent < 9
-    received: list[bytes] = []
-    whole = b"head" + b"".join(large)
-    reader = threading.Thread(target=lambda: received.append(read_exactly(peer, len(whole))))
-    reader.start()
-    while transport.parts_sent < 9:
-        assert transport in poller.poll(PATIENCE_MS)
-    reader.join(10)
-    assert received == [whole]
+    with receiving(peer, b"head" + b"".join(large)):
+        while transport.parts_sent < 9:
+            assert transport in poller.poll(PATIENCE_MS)
 
 
 def test_sent_buffers_are_let_go_of(poller, connected):

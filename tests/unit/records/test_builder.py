@@ -146,7 +146,7 @@ def test_a_sealed_batch_takes_neither_records_nor_buffers(twin: ModuleType) -> N
     assert builder.is_sealed
     assert builder.try_append(TIMESTAMP, None, b"late") == -1
     assert not builder.has_room_for(TIMESTAMP, None, b"late")
-    assert not builder.append_many(TIMESTAMP, [b"late"])
+    assert not twin.ListRows(TIMESTAMP, [b"late"]).append_to(builder, None, 0, 1)
     buffers = [bytearray(100)]
     assert not builder.extend(buffers)
     assert len(buffers) == 1

@@ -1,8 +1,6 @@
 """Many threads on one open batch: native calls are atomic, the pure twin's are under a lock."""
 
-import sys
 import threading
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
@@ -15,15 +13,6 @@ from pyclient.records.batch import RecordBatch
 WRITERS = 6
 BUFFER = 2048
 SEAL_AFTER = 3000
-
-
-@pytest.fixture
-def eager_switches() -> Iterator[None]:
-    """Threads switch as often as the interpreter can."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
 
 
 class Sharing:
@@ -61,7 +50,7 @@ class Sharing:
 
 
 @pytest.mark.parametrize("round_", range(5))
-def test_no_append_is_lost_or_doubled(round_: int, twin: ModuleType, eager_switches: None) -> None:
+def test_no_append_is_lost_or_doubled(round_: int, twin: ModuleType, restless: None) -> None:
     sharing = Sharing(twin)
     threads = [threading.Thread(target=sharing.write, args=(n,)) for n in range(WRITERS)]
     for thread in threads:

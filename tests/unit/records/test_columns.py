@@ -99,7 +99,7 @@ def test_partitions_and_topics_share_one_table(twin: ModuleType) -> None:
     assert table.column("topic").num_chunks == 1
 
 
-def test_a_builder_starts_anew_after_finishing(twin: ModuleType) -> None:
+def test_a_builder_is_empty_after_finishing(twin: ModuleType) -> None:
     builder = ColumnsBuilder()
     builder.add(RecordBatch(build_batch()), "a")
     first = builder.finish()

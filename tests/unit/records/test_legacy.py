@@ -23,7 +23,7 @@ def message(
     attributes: int = 0,
     timestamp: int = 1000,
 ) -> bytes:
-    """One message, as producers of old wrote it."""
+    """One message in an old format."""
     body = struct.pack(">bb", magic, attributes)
     if magic == 1:
         body += struct.pack(">q", timestamp)
