@@ -25,6 +25,7 @@ from pyclient.types import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
+    PreparedTransaction,
     ProducerRecord,
     RecordMetadata,
     TopicPartition,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pyclient.consumer.rebalance_listener import ConsumerRebalanceListener
     from pyclient.interceptors import ConsumerInterceptor, ProducerInterceptor
     from pyclient.producer.producer import KafkaProducer
+    from pyclient.producer.sent_records import SentRecords
     from pyclient.records.record import ConsumerRecord
     from pyclient.serialization import (
         DefaultSerializer,
@@ -66,9 +68,11 @@ __all__ = [
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "OffsetSpec",
+    "PreparedTransaction",
     "ProducerInterceptor",
     "ProducerRecord",
     "RecordMetadata",
+    "SentRecords",
     "Serializer",
     "TopicPartition",
     "TopicPartitionReplica",
@@ -89,6 +93,7 @@ _HOMES = {
     "KafkaProducer": "pyclient.producer.producer",
     "OffsetSpec": "pyclient.admin",
     "ProducerInterceptor": "pyclient.interceptors",
+    "SentRecords": "pyclient.producer.sent_records",
     "Serializer": "pyclient.serialization",
 }
 

@@ -6,7 +6,12 @@ from typing import Any, TypeAlias
 
 from pyclient.admin.records import look_up_each, look_up_offsets
 from pyclient.admin.sending.calls import AdminCalls
-from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
+from pyclient.admin.sending.partition_keys import (
+    by_topic,
+    partition_name,
+    results_by_partition,
+    topics_of,
+)
 from pyclient.admin.sending.requests import AdminRequests
 from pyclient.admin.sending.results import Outcome
 from pyclient.admin.sending.routes import CoordinatorRoute, to_coordinator
@@ -118,24 +123,19 @@ class GroupOffsetCalls(AdminCalls):
         coordinator: int | None,
         deadline: Deadline,
     ) -> dict[TopicPartition, type[BrokerResponseError]]:
-        outcomes = self._requests.settle(
-            Work(
-                {key: (key, _to_commit(key, one)) for key, one in offsets.items()},
-                lambda pending: OffsetCommitRequest(
-                    group_id=group_id,
-                    topics=[
-                        OffsetCommitRequestTopic(name=name, partitions=of)
-                        for name, of in by_topic(pending).items()
-                    ],
-                ),
-                results_by_partition,
-                partition_name,
-                to_coordinator(self._requests, group_id, coordinator),
-                deadline,
-                repeatable=True,
-            )
+        work = Work(
+            {key: (key, _to_commit(key, one)) for key, one in offsets.items()},
+            lambda pending: OffsetCommitRequest(
+                group_id=group_id,
+                topics=topics_of(OffsetCommitRequestTopic, pending),
+            ),
+            results_by_partition,
+            partition_name,
+            to_coordinator(self._requests, group_id, coordinator),
+            deadline,
+            repeatable=True,
         )
-        return _error_classes(outcomes)
+        return _error_classes(self._requests.settle(work))
 
     def delete_group_offsets(
         self,
@@ -168,11 +168,7 @@ class GroupOffsetCalls(AdminCalls):
                     for key in partitions
                 },
                 lambda pending: OffsetDeleteRequest(
-                    group_id=group_id,
-                    topics=[
-                        OffsetDeleteRequestTopic(name=name, partitions=of)
-                        for name, of in by_topic(pending).items()
-                    ],
+                    group_id=group_id, topics=topics_of(OffsetDeleteRequestTopic, pending)
                 ),
                 results_of,
                 partition_name,

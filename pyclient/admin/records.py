@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from pyclient.admin.sending.calls import AdminCalls
-from pyclient.admin.sending.partition_keys import by_topic, partition_name, results_by_partition
+from pyclient.admin.sending.partition_keys import (
+    partition_name,
+    results_by_partition,
+    topics_of,
+)
 from pyclient.admin.sending.requests import AdminRequests
 from pyclient.admin.sending.results import Outcome
 from pyclient.admin.sending.routes import LeaderRoute, to_node
@@ -57,10 +61,7 @@ class RecordCalls(AdminCalls):
                     for key, offset in records_to_delete.items()
                 },
                 lambda pending: DeleteRecordsRequest(
-                    topics=[
-                        DeleteRecordsTopic(name=name, partitions=of)
-                        for name, of in by_topic(pending).items()
-                    ],
+                    topics=topics_of(DeleteRecordsTopic, pending),
                     timeout_ms=int(deadline.remaining_ms()),
                 ),
                 results_by_partition,
@@ -134,10 +135,7 @@ def look_up_each(
             lambda pending: ListOffsetsRequest(
                 replica_id=_NO_REPLICA,
                 isolation_level=level,
-                topics=[
-                    ListOffsetsTopic(name=name, partitions=of)
-                    for name, of in by_topic(pending).items()
-                ],
+                topics=topics_of(ListOffsetsTopic, pending),
                 timeout_ms=int(deadline.remaining_ms()),
             ),
             results_by_partition,

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Any
 
 from pyclient.admin.sending.calls import AdminCalls
-from pyclient.admin.sending.partition_keys import by_topic, in_topics, partition_name
+from pyclient.admin.sending.partition_keys import by_topic, in_topics, partition_name, topics_of
 from pyclient.admin.sending.topic_metadata import metadata_request, topics_in
 from pyclient.admin.sending.work import Work
 from pyclient.admin.types.enums import member_of
@@ -146,10 +146,7 @@ class ReplicaCalls(AdminCalls):
                     for key, brokers in reassignments.items()
                 },
                 lambda pending: AlterPartitionReassignmentsRequest(
-                    topics=[
-                        ReassignableTopic(name=name, partitions=of)
-                        for name, of in by_topic(pending).items()
-                    ],
+                    topics=topics_of(ReassignableTopic, pending),
                     timeout_ms=int(deadline.remaining_ms()),
                 ),
                 _reassigned,

@@ -30,6 +30,7 @@ from pyclient.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from pyclient.protocol.messages.describe_transactions import TransactionState as Described
+from pyclient.protocol.messages.end_txn import EndTxnRequest
 from pyclient.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -42,7 +43,7 @@ from pyclient.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from pyclient.timers import Deadline
-from pyclient.types import TopicPartition
+from pyclient.types import PreparedTransaction, TopicPartition
 
 # Coordinators look for expired transactions from time to time only; Java's tool adds as much.
 _GRACE_MS: Final = 5 * 60 * 1000
@@ -238,6 +239,45 @@ class TransactionCalls(AdminCalls):
                 results_of,
                 partition_name,
                 LeaderRoute(self._requests),
+                self._requests.deadline(),
+                repeatable=True,
+            )
+        )
+        raise_first_error(outcomes)
+
+    def end_transaction(self, prepared: PreparedTransaction, *, commit: bool) -> None:
+        """Commit or abort a transaction that `KafkaProducer.prepare_transaction` has left open.
+
+        In the protocol version that the transaction was begun in. Repeating it does no harm while
+        no other producer has used the transactional id. The coordinator's answers:
+
+        - success: it is ended as asked, now or by an earlier call.
+        - InvalidTxnStateError: it was ended the other way before, or it timed out, which is an
+          abort.
+        - ProducerFencedError, InvalidPidMappingError: it timed out, or another producer has used
+          the id since: this call cannot tell how the transaction ended.
+
+        Raises:
+            KafkaTimeoutError: there was no decisive answer in time; call it again.
+            KafkaError: as above.
+        """
+        if prepared.is_empty:
+            return
+        request = EndTxnRequest(
+            transactional_id=prepared.transactional_id,
+            producer_id=prepared.producer_id,
+            producer_epoch=prepared.producer_epoch,
+            committed=commit,
+        )
+        request.use_transaction_version(prepared.transaction_version)
+        key = prepared.transactional_id
+        outcomes = self._requests.settle(
+            Work(
+                {key: key},
+                lambda _pending: request,
+                lambda response: ((key, response),),
+                lambda key: f"transactional id {key!r}",
+                CoordinatorRoute(self._requests, CoordinatorType.TRANSACTION),
                 self._requests.deadline(),
                 repeatable=True,
             )

@@ -145,14 +145,18 @@ DEFINITION = ConfigDefinition(
             int,
             52_428_800,
             between(0, INT32_MAX),
-            "The maximum bytes of a fetch response; a larger first batch is still returned.",
+            "The maximum bytes of a fetch response; a larger first batch is still returned. If"
+            " neither this nor max.partition.fetch.bytes is set, at most 8 MiB are fetched at a"
+            " time.",
         ),
         ConfigKey(
             "max.partition.fetch.bytes",
             int,
             1_048_576,
             between(0, INT32_MAX),
-            "The maximum bytes per partition in a fetch; a larger first batch is still returned.",
+            "The maximum bytes per partition in a fetch; a larger first batch is still returned. If"
+            " neither this nor fetch.max.bytes is set, a broker that leads fewer than four of the"
+            " partitions is asked for 4 MiB in all.",
         ),
         ConfigKey(
             "fetch.buffer.bytes",
@@ -243,8 +247,8 @@ DEFINITION = ConfigDefinition(
             str,
             None,
             None,
-            "The rack this client is in. Told to the group's leader, whose assignor prefers"
-            " partitions with a replica there.",
+            "The rack this client is in. Records are read from a replica there, if the leader names"
+            " one; and the assignor of the group's leader prefers partitions with a replica there.",
         ),
         ConfigKey(
             "interceptor.classes",

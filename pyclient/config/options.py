@@ -158,6 +158,16 @@ class ProducerOptions(CommonOptions, total=False):
     enable_idempotence: bool
     """Write each record exactly once and in order, despite retries."""
 
+    transactional_id: str | None
+    """Makes the producer transactional. The name is the same after a restart of the program, and
+    two producers never use it at once: the later one fences the earlier.
+    """
+
+    transaction_timeout_ms: int
+    """The coordinator aborts a transaction that is open for longer. The brokers'
+    transaction.max.timeout.ms, 15 minutes by default, is the limit.
+    """
+
     compression_type: str | None
     """The codec of record batches."""
 
@@ -278,10 +288,15 @@ class ConsumerOptions(CommonOptions, total=False):
     """How long the broker may wait for fetch.min.bytes."""
 
     fetch_max_bytes: int
-    """The maximum bytes of a fetch response; a larger first batch is still returned."""
+    """The maximum bytes of a fetch response; a larger first batch is still returned. If neither
+    this nor max.partition.fetch.bytes is set, at most 8 MiB are fetched at a time.
+    """
 
     max_partition_fetch_bytes: int
-    """The maximum bytes per partition in a fetch; a larger first batch is still returned."""
+    """The maximum bytes per partition in a fetch; a larger first batch is still returned. If
+    neither this nor fetch.max.bytes is set, a broker that leads fewer than four of the partitions
+    is asked for 4 MiB in all.
+    """
 
     fetch_buffer_bytes: int
     """The consumer prefetches until this many bytes are buffered; one more response per broker may
@@ -327,8 +342,8 @@ class ConsumerOptions(CommonOptions, total=False):
     """Exclude Kafka's internal topics from pattern subscriptions."""
 
     client_rack: str | None
-    """The rack this client is in. Told to the group's leader, whose assignor prefers partitions
-    with a replica there.
+    """The rack this client is in. Records are read from a replica there, if the leader names one;
+    and the assignor of the group's leader prefers partitions with a replica there.
     """
 
     interceptor_classes: str | Sequence[Any] | None

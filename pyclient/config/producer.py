@@ -24,6 +24,7 @@ from pyclient.config.definition import (
     one_of,
 )
 from pyclient.config.metrics import METRICS_KEYS
+from pyclient.errors import KafkaConfigurationError
 from pyclient.serialization import serializer
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,6 @@ def _to_partitioner(value: Any) -> Any:
 
 SERIALIZER = ConfigType("a callable or an object with serialize()", _to_serializer)
 
-_TRANSACTIONS = "transactions are not supported yet"
 _PARTITIONING = "only the default partitioning of records without a key is supported yet"
 
 DEFINITION = ConfigDefinition(
@@ -100,6 +100,22 @@ DEFINITION = ConfigDefinition(
             True,
             None,
             "Write each record exactly once and in order, despite retries.",
+        ),
+        ConfigKey(
+            "transactional.id",
+            str,
+            None,
+            None,
+            "Makes the producer transactional. The name is the same after a restart of the program,"
+            " and two producers never use it at once: the later one fences the earlier.",
+        ),
+        ConfigKey(
+            "transaction.timeout.ms",
+            int,
+            60_000,
+            between(1, INT32_MAX),
+            "The coordinator aborts a transaction that is open for longer. The brokers'"
+            " transaction.max.timeout.ms, 15 minutes by default, is the limit.",
         ),
         ConfigKey(
             "compression.type",
@@ -230,9 +246,11 @@ DEFINITION = ConfigDefinition(
     ),
     (
         *COMMON_REFUSED,
-        RefusedKey("transactional.id", _TRANSACTIONS),
-        RefusedKey("transaction.timeout.ms", _TRANSACTIONS, (60_000,)),
-        RefusedKey("transaction.two.phase.commit.enable", _TRANSACTIONS, (False,)),
+        RefusedKey(
+            "transaction.two.phase.commit.enable",
+            "use prepare_transaction() and KafkaAdminClient.end_transaction()",
+            (False,),
+        ),
         RefusedKey(
             "bootstrap.topics.filter",
             "the first metadata request names no topic",
@@ -270,7 +288,7 @@ def parse(options: Mapping[str, object]) -> Config:
     if config["partitioner.ignore.keys"] and config["partitioner"] is not None:
         reason = "your partitioner decides how keys are used"
         raise contradiction(config, "partitioner.ignore.keys", "partitioner", reason)
-    return _delivery_timeout(_idempotence(_batch_max_size(config)))
+    return _delivery_timeout(_transactions(_idempotence(_batch_max_size(config))))
 
 
 def _batch_max_size(config: Config) -> Config:
@@ -306,6 +324,29 @@ def _idempotence(config: Config) -> Config:
             "enable.idempotence",
             f"an idempotent producer has at most {IDEMPOTENT_IN_FLIGHT_MAX} requests in flight",
         )
+    return config
+
+
+def _transactions(config: Config) -> Config:
+    """A transactional producer is idempotent."""
+    if config["transactional.id"] is None:
+        if config["transaction.timeout.ms"] != 60_000:
+            reason = "only a transactional producer has a transaction timeout"
+            raise contradiction(config, "transaction.timeout.ms", "transactional.id", reason)
+        return config
+    if not config["transactional.id"]:
+        raise KafkaConfigurationError(
+            "transactional.id is empty: leave it out, or name the program",
+            key="transactional.id",
+            value="",
+        )
+    for name, needed in (("acks", config["acks"] == -1), ("retries", config["retries"] > 0)):
+        if not needed:
+            reason = "transactions need acks=all and retries above 0"
+            raise contradiction(config, name, "transactional.id", reason)
+    if not config["enable.idempotence"]:
+        reason = "transactions need idempotence"
+        raise contradiction(config, "enable.idempotence", "transactional.id", reason)
     return config
 
 

@@ -7,6 +7,7 @@
 
 - `fetcher`: kafka-python's module path of `ConsumerRecord`, which re-exports
 - `arguments`: checks arguments of `KafkaConsumer`'s methods
+- `caller_lookups`: what the caller's thread looks up in the cluster
 - `caller_requests`: what the caller's thread asks the I/O thread to do
 - `caller_wait`: how calls wait for the I/O thread, and `wakeup`
 - `cluster`: what the consumer's managers use of the metadata

@@ -34,11 +34,14 @@ def check_committable(offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> No
             raise TypeError(f"offsets are committed as OffsetAndMetadata, not {offset!r}")
 
 
-def checked_offset(offset: int) -> int:
-    """An offset to seek to; raises ValueError if it is none."""
+def checked_seek(offset: int | OffsetAndMetadata) -> tuple[int, int]:
+    """An offset to seek to, and its leader epoch or -1; raises ValueError if it is none."""
+    leader_epoch = -1
+    if isinstance(offset, OffsetAndMetadata):
+        offset, _, leader_epoch = offset
     if not isinstance(offset, int) or offset < 0:
         raise ValueError(f"an offset must be a non-negative integer, not {offset!r}")
-    return offset
+    return offset, leader_epoch
 
 
 def checked_times(timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

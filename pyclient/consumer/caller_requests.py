@@ -13,6 +13,7 @@ from pyclient.consumer.offsets.commit import Commit, CommitManager, CommitRetrie
 from pyclient.consumer.offsets.committed import CommittedOffsetManager, CommittedOffsets
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
 from pyclient.consumer.pending import Pending, PendingOffsets
+from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.consumer.topic_interest import TopicInterest
 from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.net.engine import Engine
@@ -28,6 +29,7 @@ class CallerRequests:
         self,
         engine: Engine,
         inbox: Inbox,
+        subscription: SubscriptionState,
         membership: GroupMembership,
         interest: TopicInterest,
         list_offsets: ListOffsetsManager,
@@ -38,6 +40,7 @@ class CallerRequests:
         """`commits` and `committed` are None for a consumer without a group."""
         self._engine = engine
         self._inbox = inbox
+        self._subscription = subscription
         self._membership = membership
         self._interest = interest
         self._list_offsets = list_offsets
@@ -101,7 +104,9 @@ class CallerRequests:
             on_done(committer if offsets else None)
             return pending
         now_ms = self._engine.clock.monotonic_ms()
-        commit = Commit(offsets, committer, on_done, now_ms, now_ms + timeout_ms, retries)
+        topic_ids = self._subscription.topic_ids_of(offsets)
+        expires_at_ms = now_ms + timeout_ms
+        commit = Commit(offsets, committer, on_done, now_ms, expires_at_ms, retries, topic_ids)
         pending.on_abandon = commit.abandon
         self._engine.submit(partial(self._commits.commit, commit))
         return pending

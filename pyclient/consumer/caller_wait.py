@@ -62,6 +62,15 @@ class CallerWait:
             self._inbox.wait(remaining_ms)
         return True
 
+    def run_callbacks_until(self, condition: Callable[[], bool], timeout_ms: float) -> None:
+        """Run the callbacks of commits until a condition is true, or time runs out."""
+
+        def is_true_now() -> bool:
+            self._inbox.run_actions()
+            return condition()
+
+        self.until(is_true_now, Deadline(self._engine.clock, timeout_ms), interruptible=False)
+
     def result(
         self, pending: Pending[Value], timeout_ms: float, call: str, interruptible: bool = True
     ) -> Value:

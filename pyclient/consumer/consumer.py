@@ -12,11 +12,12 @@ from pyclient.config.common import default_config
 from pyclient.consumer.arguments import (
     check_committable,
     check_partitions,
-    checked_offset,
     checked_record_count,
+    checked_seek,
     checked_times,
     checked_topics,
 )
+from pyclient.consumer.caller_lookups import CallerLookups
 from pyclient.consumer.core import ConsumerCore
 from pyclient.consumer.fetch.completed_fetch import UNLIMITED
 from pyclient.consumer.health.report import ConsumerHealth
@@ -29,7 +30,6 @@ from pyclient.consumer.use_guard import UseGuard
 from pyclient.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from pyclient.net.pickling import not_picklable
 from pyclient.net.refusals import refuse_missing, refuse_positional
-from pyclient.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from pyclient.timers import Deadline
 from pyclient.types import (
     ConsumerGroupMetadata,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyclient.metrics import KafkaMetric, MetricName
     from pyclient.records.record import ConsumerRecord
 
+_TABLE_BYTES = 8 << 20  # of fetches in an Arrow table; memory of larger ones is not used again
 _NOT_THERE = {
     "bootstrap": "the constructor connects",
     # confluent-kafka's
@@ -110,6 +111,7 @@ class KafkaConsumer:
         self._in_use = UseGuard()
         self._loop = PollLoop(self._core, self._in_use)
         self._api_timeout_ms: float = config["default.api.timeout.ms"]
+        self._lookups = CallerLookups(self._core.requests, self._core.wait, self._api_timeout_ms)
         self._records: Iterator[ConsumerRecord] = self._loop.iterator.cursor
         if self._core.interceptors:
             self._records = InterceptedRecords(self._records, self._core.interceptors)
@@ -206,6 +208,7 @@ class KafkaConsumer:
 
         Raises:
             NoOffsetForPartitionError, OffsetOutOfRangeError: `auto_offset_reset` is none.
+            LogTruncationError: as these; a broker has lost records that were read.
             RecordDeserializationError: a deserializer failed; seek past the record to continue.
             WakeupError: `wakeup` was called.
             CorruptRecordError: a batch is damaged; seek past it to continue.
@@ -234,7 +237,8 @@ class KafkaConsumer:
     ) -> pa.Table:
         """The next records as one Arrow table, without an object per record; empty if none came.
 
-        The columns: key, value (binary: deserializers have no part in this), topic (dictionary of
+        The columns: key, value (binary: neither deserializers nor the interceptors' `on_consume`
+        are called, which take an object per record), topic (dictionary of
         string), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]), timestamp_type
         (int32: 0 CreateTime, 1 LogAppendTime, -1 none), and headers if asked for (list of struct
         of key: string, value: binary). Positions move as with `poll`.
@@ -242,13 +246,16 @@ class KafkaConsumer:
         Args:
             timeout_ms: how long to wait for the first records.
             max_records: the most rows to return; by default as many as are there.
-            max_bytes: stop at the fetch with which it is reached; by default `fetch_max_bytes`.
+            max_bytes: stop at the fetch with which it is reached; by default 8 MiB, or
+                `fetch_max_bytes` if that is set.
             end_offsets: return no record at or behind these; at once if all are reached.
             headers: have a column of headers.
         """
         with self._in_use:
             self._check_subscribed()
-            size = self.config["fetch.max.bytes"] if max_bytes is None else max_bytes
+            size = _TABLE_BYTES if max_bytes is None else max_bytes
+            if max_bytes is None and self.config.is_explicit("fetch.max.bytes"):
+                size = self.config["fetch.max.bytes"]
             count = checked_record_count(max_records, UNLIMITED)
             check_partitions(end_offsets or ())
             table = None
@@ -290,16 +297,20 @@ class KafkaConsumer:
 
     # --- positions ---------------------------------------------------------------------------
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """Continue at an offset.
+
+        With the leader epoch of an OffsetAndMetadata it is validated: if the log has lost the
+        record before it since, reading begins where the log differs.
 
         Raises:
             ValueError: the offset is not an integer from 0 on, or the partition not assigned.
         """
         with self._in_use:
             self._check_assigned([partition])
+            at, leader_epoch = checked_seek(offset)
             self._loop.iterator.rewind([partition])
-            self._subscription.seek(partition, checked_offset(offset))
+            self._subscription.seek(partition, at, leader_epoch)
             self._engine.wake()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
@@ -416,9 +427,7 @@ class KafkaConsumer:
         """The committed offset of any partition, or OffsetAndMetadata; None if there is none."""
         with self._in_use:
             check_partitions([partition])
-            timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
-            pending = self._core.requests.committed([partition], timeout_ms)
-            found = self._core.wait.result(pending, timeout_ms, "committed()").get(partition)
+            found = self._lookups.committed(partition, timeout_ms)
             return found if found is None or metadata else found.offset
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
@@ -478,11 +487,7 @@ class KafkaConsumer:
         with self._in_use:
             self._engine.check_usable("looking up offsets")
             check_partitions(timestamps)
-            if not timestamps:
-                return {}
-            timeout_ms = self._api_timeout_ms if timeout_ms is None else timeout_ms
-            pending = self._core.requests.list_offsets(timestamps, timeout_ms)
-            return self._core.wait.result(pending, timeout_ms, "the lookup of offsets")
+            return self._lookups.offsets(timestamps, timeout_ms)
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """The partitions of a topic; empty if there is no such topic."""
@@ -496,15 +501,7 @@ class KafkaConsumer:
     def _all_topics(self, internal: bool = True) -> dict[str, list[int]]:
         with self._in_use:
             self._engine.check_usable("looking up topics")
-            request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-            pending = self._core.requests.send_to_any(request, self._api_timeout_ms)
-            response = self._core.wait.result(pending, self._api_timeout_ms, "a list of topics")
-            assert isinstance(response, MetadataResponse)
-            return {
-                topic.name: [partition.partition_index for partition in topic.partitions]
-                for topic in response.topics
-                if topic.name and not topic.error_code and (internal or not topic.is_internal)
-            }
+            return self._lookups.topics(internal)
 
     def bootstrap_connected(self) -> bool:
         """Whether a broker has answered."""

@@ -20,12 +20,10 @@ from pyclient.consumer.fetch.request_manager import (
     FetchOptions,
     FetchRequestManager,
 )
-from pyclient.consumer.group.assignors import configured_assignors
-from pyclient.consumer.group.classic import ClassicMembership
 from pyclient.consumer.group.coordinator import CoordinatorFinder
-from pyclient.consumer.group.member import GroupOptions
 from pyclient.consumer.group.membership import GroupMembership, RebalanceStep
 from pyclient.consumer.group.poll_interval import PollTimer
+from pyclient.consumer.group.protocols import MembershipParts, new_membership
 from pyclient.consumer.group.solo import SoloMembership
 from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.health.monitor import HealthMonitor
@@ -38,7 +36,9 @@ from pyclient.consumer.offsets.commit import CommitManager, Offsets
 from pyclient.consumer.offsets.commit_calls import CommitCalls
 from pyclient.consumer.offsets.committed import CommittedOffsetManager
 from pyclient.consumer.offsets.list_offsets import ListOffsetsManager
+from pyclient.consumer.offsets.named_commits import NamedCommits
 from pyclient.consumer.offsets.reset import OffsetResetManager, restart_recreated
+from pyclient.consumer.offsets.validation import PositionValidator
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.subscription_state import SubscriptionState
@@ -153,6 +153,15 @@ class ConsumerCore:
         self.health = self._health_monitor(group_id)
         engine.add_manager(self.health)
         engine.add_manager(self._list_offsets)
+        engine.add_manager(
+            PositionValidator(
+                self.subscription,
+                engine.metadata,
+                self._backoff(),
+                self.inbox,
+                self.connection_for_lookups,
+            )
+        )
         engine.add_manager(self._fetches)
         engine.add_manager(self.alarm)
         engine.metadata.add_listener(self._on_metadata)
@@ -189,9 +198,14 @@ class ConsumerCore:
                 min_bytes=config["fetch.min.bytes"],
                 max_bytes=config["fetch.max.bytes"],
                 max_partition_bytes=config["max.partition.fetch.bytes"],
+                exact_sizes=config.is_explicit("fetch.max.bytes")
+                or config.is_explicit("max.partition.fetch.bytes"),
+                buffer_bytes=config["fetch.buffer.bytes"],
                 isolation_level=_ISOLATION_LEVELS[config["isolation.level"]],
                 check_crcs=config["check.crcs"],
                 use_sessions=config["enable.incremental.fetch.sessions"],
+                rack_id=config["client.rack"] or "",
+                read_replica_ms=config["metadata.max.age.ms"],
             ),
             self.subscription,
             self._buffer,
@@ -215,7 +229,6 @@ class ConsumerCore:
             self.poll_timer,
             group_id,
             self.config["fetch.max.wait.ms"],
-            self.config["heartbeat.interval.ms"],
         )
         self.metrics.watch_health(monitor)
         return monitor
@@ -242,36 +255,37 @@ class ConsumerCore:
         config, engine = self.config, self.engine
         coordinator = CoordinatorFinder(group_id, engine.network, self._backoff(), self.inbox)
         self._coordinator = coordinator
-        options = GroupOptions(
-            group_id,
-            config["group.instance.id"],
-            config["session.timeout.ms"],
-            config["heartbeat.interval.ms"],
-            config["max.poll.interval.ms"],
-            config["request.timeout.ms"],
-            config["client.rack"] or None,
+        self.membership = membership = new_membership(
+            MembershipParts(
+                config,
+                self.subscription,
+                engine.metadata,
+                self._interest,
+                coordinator,
+                self.poll_timer,
+                self._backoff(),
+                self.inbox,
+                self.rebalancer.run,
+            )
         )
-        self.membership = membership = ClassicMembership(
-            options,
-            configured_assignors(config["partition.assignment.strategy"]),
-            self.subscription,
-            engine.metadata,
-            self._interest,
-            coordinator,
-            self.poll_timer,
-            self._backoff(),
-            self.inbox,
-            self.rebalancer.run,
-        )
+        named_commits = NamedCommits()
         commits = CommitManager(
             group_id,
             coordinator,
             engine.metadata,
             self._backoff(),
             membership,
+            named_commits,
         )
         committed = CommittedOffsetManager(
-            group_id, coordinator, self.subscription, self._backoff(), self.inbox
+            group_id,
+            coordinator,
+            self.subscription,
+            engine.metadata,
+            self._backoff(),
+            self.inbox,
+            named_commits,
+            membership,
         )
         for manager in (membership, commits, committed, coordinator):
             engine.add_manager(manager)
@@ -284,6 +298,7 @@ class ConsumerCore:
         return CallerRequests(
             self.engine,
             self.inbox,
+            self.subscription,
             self.membership,
             self._interest,
             self._list_offsets,

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from pyclient.errors import KafkaError
+from pyclient.errors import IllegalStateError, KafkaError
 from pyclient.net.waiting import Waiter
 
 Action: TypeAlias = Callable[[], object]
@@ -41,6 +41,7 @@ class Inbox:
         self._steps: deque[Step] = deque()
         self._actions: deque[Action] = deque()
         self._errors: deque[_PostedError] = deque()
+        self._is_in_step = False
         self._waiter = new_waiter()
         self._on_post: Action = _nothing
 
@@ -97,10 +98,23 @@ class Inbox:
         return not (self._steps or self._actions or self._errors)
 
     def run(self) -> None:
-        """Run what was posted, in order; one that raises leaves the rest for the next time."""
-        # Removed only when it is over: an interrupt must not lose a part of a rebalance.
-        while self._steps and self._steps[0]():
-            self._steps.popleft()
+        """Run what was posted, in order; one that raises leaves the rest for the next time.
+
+        Raises:
+            IllegalStateError: called by what it runs.
+        """
+        if self._is_in_step:
+            raise IllegalStateError(
+                "poll() inside a rebalance: a listener or an assignor may not poll; return from "
+                "it, and poll afterwards"
+            )
+        try:
+            self._is_in_step = True
+            # Removed only when it is over: an interrupt must not lose a part of a rebalance.
+            while self._steps and self._steps[0]():
+                self._steps.popleft()
+        finally:
+            self._is_in_step = False
         self.run_actions()
         self.raise_error()
 

@@ -60,6 +60,15 @@ class PositionMove(NamedTuple):
     leader_epoch: int
 
 
+class ValidationTarget(NamedTuple):
+    """A position to be checked with a leader, and the epoch of the record before it."""
+
+    offset: int
+    offset_epoch: int
+    leader: int
+    leader_epoch: int
+
+
 class FetchTarget(NamedTuple):
     """A partition that may be fetched, and from where."""
 
@@ -87,6 +96,7 @@ class PartitionFacts(NamedTuple):
     paused: bool
     held: bool
     failed: bool
+    is_validating: bool
     offsets: PartitionOffsets | None
 
 
@@ -95,21 +105,29 @@ class PartitionState:
         "epoch",
         "failed",
         "fetch_offset",
+        "former_topic_id",
         "held",
+        "is_validating",
+        "leader",
         "leader_epoch",
         "offsets",
         "paused",
         "position",
         "reset",
+        "since_epoch",
         "topic_id",
     )
 
     def __init__(self, epoch: int, topic_id: bytes | None = None) -> None:
         self.epoch = epoch
+        self.since_epoch = epoch  # of the last assignment, seek or reset; `refetch` keeps it
         self.topic_id = topic_id  # of the topic that the position is in; None if unknown
+        self.former_topic_id: bytes | None = None  # until the program gets something of this one
         self.position: int | None = None
         self.leader_epoch = NO_LEADER_EPOCH  # of the last record before the position
         self.fetch_offset = 0
+        self.leader: tuple[int, int] | None = None  # and its epoch: what the position is checked by
+        self.is_validating = False  # until that leader says that its log has the position
         self.reset: OffsetReset | None = None  # to be found by ListOffsets
         self.paused = False
         self.held = True  # until the program's listener knows of it, or the program polls
@@ -118,13 +136,46 @@ class PartitionState:
 
     def is_fetchable(self) -> bool:
         """Whether to ask a broker for more of it."""
-        return self.position is not None and not (self.paused or self.held or self.failed)
+        return self.position is not None and not (
+            self.paused or self.held or self.failed or self.is_validating
+        )
+
+    def lag(self, read_committed: bool) -> int | None:
+        """How far the position is behind the end; None while one of them is unknown."""
+        if self.offsets is None or self.position is None:
+            return None
+        high_watermark, last_stable_offset, _ = self.offsets
+        # Behind the last stable offset there is nothing to read for this consumer.
+        is_bounded = read_committed and last_stable_offset >= 0
+        return max(0, (last_stable_offset if is_bounded else high_watermark) - self.position)
+
+    def facts(self, partition: TopicPartition) -> PartitionFacts:
+        """The state as of this moment."""
+        return PartitionFacts(
+            partition,
+            self.epoch,
+            self.position,
+            self.fetch_offset,
+            self.reset,
+            self.paused,
+            self.held,
+            self.failed,
+            self.is_validating,
+            self.offsets,
+        )
 
     def move(self, epoch: int, position: int | None, leader_epoch: int) -> None:
         """Begin an epoch at a position, or without one."""
-        self.epoch = epoch
+        self.epoch = self.since_epoch = epoch
         self.position = position
         self.leader_epoch = leader_epoch
+        self.leader = None
+        self.is_validating = False
         self.fetch_offset = position or 0
         self.reset = None
         self.failed = False
+
+    def refetch(self, epoch: int) -> None:
+        """Begin an epoch at the present position: what was fetched before is stale."""
+        self.epoch = epoch
+        self.fetch_offset = self.position or 0

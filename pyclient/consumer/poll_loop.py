@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyclient.consumer.fetch.collector import CollectedRecords
     from pyclient.consumer.use_guard import UseGuard
+    from pyclient.records.record import ConsumerRecord
     from pyclient.types import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -132,6 +133,11 @@ class PollLoop:
         """Make the positions those of the program: behind the last record that it got."""
         self.recover()
         self.iterator.settle()
+
+    def next_record(self, timeout_ms: float) -> ConsumerRecord | None:
+        """The next record of an iteration; None if none comes in time."""
+        self._iteration_timeout_ms = timeout_ms
+        return next(self.iterator.cursor, None)
 
     def _refill(self) -> None:
         """Make the next records of an iteration ready; StopIteration if none comes in time."""

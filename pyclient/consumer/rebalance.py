@@ -69,6 +69,8 @@ class Rebalancer:
             self._release,
             self._report,
         )
+        # Of these the listener is being told that they go: it may call `unsubscribe` or `close`.
+        self._going: set[TopicPartition] = set()
         # What the listener was told has to be done, and the reverse, also if the step is
         # cancelled meanwhile: else it would hear twice, or of partitions that it never got.
         self._consequences = (self._drop, self._tell_added, self._release, self._report)
@@ -96,14 +98,23 @@ class Rebalancer:
     def give_up_all(self, are_lost: bool) -> None:
         """Tell the listener that all partitions go, or are gone, and drop them. No commit."""
         subscription = self._subscription
-        gone = subscription.assigned()
+        gone = subscription.assigned() - self._going
         subscription.hold()
-        listener = subscription.listener
         try:
-            if gone and listener is not None:
-                (listener.on_partitions_lost if are_lost else listener.on_partitions_revoked)(gone)
+            if gone:
+                self._tell_of(gone, are_lost)
         finally:
             subscription.assign_from_group(())
+
+    def _tell_of(self, gone: set[TopicPartition], are_lost: bool) -> None:
+        listener = self._subscription.listener
+        if listener is None:
+            return
+        earlier, self._going = self._going, self._going | gone
+        try:
+            (listener.on_partitions_lost if are_lost else listener.on_partitions_revoked)(gone)
+        finally:
+            self._going = earlier
 
     # --- the phases --------------------------------------------------------------------------
 
@@ -136,12 +147,10 @@ class Rebalancer:
         return True
 
     def _tell_gone(self, step: RebalanceStep, progress: _Progress) -> bool:
-        listener = self._subscription.listener
-        if progress.gone and listener is not None and progress.told < 1:
+        if progress.gone and progress.told < 1:
             progress.told = 1
-            is_lost = step.kind is StepKind.LOSE
-            tell = listener.on_partitions_lost if is_lost else listener.on_partitions_revoked
-            _call(progress, lambda: tell(progress.gone))
+            are_lost = step.kind is StepKind.LOSE
+            _call(progress, lambda: self._tell_of(progress.gone, are_lost))
         return True
 
     def _drop(self, step: RebalanceStep, progress: _Progress) -> bool:
@@ -172,7 +181,7 @@ class Rebalancer:
 
     def _take(self, step: RebalanceStep, progress: _Progress) -> bool:  # noqa: ARG002
         if step.kind is StepKind.ASSIGN:
-            self._subscription.assign_from_group(step.partitions)
+            self._subscription.assign_from_group(step.partitions, step.topic_ids)
         return True
 
     def _tell_added(self, step: RebalanceStep, progress: _Progress) -> bool:

@@ -23,11 +23,13 @@ from pyclient.consumer.partition_state import (
     PartitionOffsets,
     PartitionState,
     PositionMove,
+    ValidationTarget,
 )
 from pyclient.consumer.rebalance_listener import (
     ConsumerRebalanceListener as ConsumerRebalanceListener,  # kafka-python's path of it
 )
 from pyclient.errors import IllegalStateError
+from pyclient.metadata import NO_LEADER, ClusterMetadata
 from pyclient.types import OffsetAndMetadata, TopicPartition
 
 
@@ -161,10 +163,13 @@ class SubscriptionState:
             self._claim(SubscriptionType.ASSIGNED)
             self._assign(partitions)
 
-    def assign_from_group(self, partitions: Collection[TopicPartition]) -> None:
+    def assign_from_group(
+        self, partitions: Collection[TopicPartition], topic_ids: Mapping[str, bytes] | None = None
+    ) -> None:
         """Take the partitions that membership gave; new ones are held until `release`."""
         with self._lock:
             if self.has_auto_assigned_partitions():
+                self._topic_ids.update(topic_ids or {})
                 self._assign(partitions)
 
     def _assign(self, partitions: Collection[TopicPartition]) -> None:
@@ -218,7 +223,9 @@ class SubscriptionState:
     ) -> None:
         """Continue at `offset`; what was fetched before is dropped."""
         with self._lock:
-            self._of(partition).move(self._next_epoch(), offset, leader_epoch)
+            state = self._of(partition)
+            state.move(self._next_epoch(), offset, leader_epoch)
+            state.former_topic_id = None
 
     def request_reset(self, partitions: Iterable[TopicPartition], reset: OffsetReset) -> None:
         """Look up the beginning or the end, and continue there."""
@@ -246,12 +253,15 @@ class SubscriptionState:
             return {partition for partition, state in self._partitions.items() if state.paused}
 
     def advance(self, moves: Iterable[PositionMove]) -> None:
-        """Set positions, all at once; those whose epoch is over stay."""
+        """Set positions, all at once; those that were sought or reset meanwhile stay."""
         with self._lock:
             for at, next_offset, leader_epoch in moves:
-                state = self._in_epoch(at)
+                state = self._since(at)
                 if state is not None and state.position is not None:
                     state.position, state.leader_epoch = next_offset, leader_epoch
+                    state.former_topic_id = None
+                    if at.epoch != state.epoch:  # the refetch began too early
+                        state.refetch(self._next_epoch())
 
     def positions_before(self, moves: Iterable[PositionMove]) -> list[PositionMove]:
         """What to pass to `advance` to undo these moves."""
@@ -259,7 +269,7 @@ class SubscriptionState:
             return [
                 PositionMove(at, state.position, state.leader_epoch)
                 for at, _, _ in moves
-                if (state := self._in_epoch(at)) is not None and state.position is not None
+                if (state := self._since(at)) is not None and state.position is not None
             ]
 
     def refetch(self, partitions: Iterable[PartitionEpoch]) -> None:
@@ -305,13 +315,16 @@ class SubscriptionState:
     def lag(self, partition: TopicPartition) -> int | None:
         """How far the position is behind the end; None while one of them is unknown."""
         with self._lock:
-            return self._lag(self._of(partition))
+            return self._of(partition).lag(self.read_committed)
 
     def lags(self) -> dict[TopicPartition, int]:
         """How far each position is behind the end, where both are known."""
         with self._lock:
-            lags = {partition: self._lag(state) for partition, state in self._partitions.items()}
-        return {partition: lag for partition, lag in lags.items() if lag is not None}
+            return {
+                partition: lag
+                for partition, state in self._partitions.items()
+                if (lag := state.lag(self.read_committed)) is not None
+            }
 
     def leads(self) -> dict[TopicPartition, int]:
         """How far each position is ahead of the log's start, where both are known."""
@@ -322,31 +335,10 @@ class SubscriptionState:
                 if state.offsets is not None and state.position is not None
             }
 
-    def _lag(self, state: PartitionState) -> int | None:
-        if state.offsets is None or state.position is None:
-            return None
-        high_watermark, last_stable_offset, _ = state.offsets
-        # Behind the last stable offset there is nothing to read for this consumer.
-        is_bounded = self.read_committed and last_stable_offset >= 0
-        return max(0, (last_stable_offset if is_bounded else high_watermark) - state.position)
-
     def facts(self) -> list[PartitionFacts]:
         """The state of every partition."""
         with self._lock:
-            return [
-                PartitionFacts(
-                    partition,
-                    state.epoch,
-                    state.position,
-                    state.fetch_offset,
-                    state.reset,
-                    state.paused,
-                    state.held,
-                    state.failed,
-                    state.offsets,
-                )
-                for partition, state in self._partitions.items()
-            ]
+            return [state.facts(partition) for partition, state in self._partitions.items()]
 
     # --- positions, found by the I/O thread --------------------------------------------------
 
@@ -396,8 +388,9 @@ class SubscriptionState:
     def update_topic_ids(self, topic_ids: Mapping[str, bytes]) -> list[PartitionEpoch]:
         """Void the positions in topics that have another id now: they were deleted and recreated.
 
-        The offsets committed before are those of the old topic, so a partition starts as if there
-        were none. Returns the partitions that were voided. Topics that are not named keep their
+        The offsets committed before are those of the old topic, so a partition that was read
+        starts as if there were none. Returns the partitions that were voided; one without a
+        position just looks its committed offset up again. Topics that are not named keep their
         ids: metadata may leave them out for a moment.
         """
         with self._lock:
@@ -410,11 +403,92 @@ class SubscriptionState:
                 if topic_id == state.topic_id or topic_id is None:
                     continue
                 if state.topic_id is not None:
+                    was_read = state.position is not None
+                    reset = state.reset
                     state.move(self._next_epoch(), None, NO_LEADER_EPOCH)
+                    state.reset = reset
                     state.offsets = None
-                    recreated.append(PartitionEpoch(partition, state.epoch))
+                    state.former_topic_id = state.topic_id
+                    if was_read:
+                        recreated.append(PartitionEpoch(partition, state.epoch))
                 state.topic_id = topic_id
             return recreated
+
+    def topic_ids_of(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> dict[TopicPartition, bytes]:
+        """The ids of the topics that offsets to be committed are in, where that is known.
+
+        Until the program has got a record of a recreated topic, or has sought in it, the position
+        is the one offset of that topic that it can know; any other is in the topic before.
+        """
+        found: dict[TopicPartition, bytes] = {}
+        with self._lock:
+            for partition, offset in offsets.items():
+                state = self._partitions.get(partition)
+                if state is None or state.topic_id is None:
+                    continue
+                found[partition] = state.topic_id
+                if state.former_topic_id is not None and state.position != offset.offset:
+                    found[partition] = state.former_topic_id
+            return found
+
+    # --- positions, validated by the I/O thread ----------------------------------------------
+
+    def check_leaders(self, snapshot: ClusterMetadata) -> None:
+        """Have the positions validated that were not checked with the present leader.
+
+        Another leader, or another epoch of the same, may have lost records. A position without
+        the epoch of the record before it (after a seek, say) cannot be checked.
+        """
+        with self._lock:
+            for partition, state in self._partitions.items():
+                known = None if state.position is None else snapshot.partition(*partition)
+                if known is None or known.leader == NO_LEADER:
+                    continue
+                leader = (known.leader, known.leader_epoch)
+                if state.leader != leader:
+                    state.leader = leader
+                    can_check = min(state.leader_epoch, known.leader_epoch) > NO_LEADER_EPOCH
+                    if can_check:  # what was fetched from the former leader is dropped
+                        state.refetch(self._next_epoch())
+                        state.failed = False
+                    elif state.is_validating:
+                        self._version += 1
+                    state.is_validating = can_check
+
+    def to_validate(self) -> dict[PartitionEpoch, ValidationTarget]:
+        """Positions to be checked with their leaders."""
+        with self._lock:
+            return {
+                PartitionEpoch(partition, state.epoch): ValidationTarget(
+                    state.position, state.leader_epoch, *state.leader
+                )
+                for partition, state in self._partitions.items()
+                if state.is_validating
+                and not state.failed
+                and state.position is not None
+                and state.leader is not None
+            }
+
+    def validated(self, at: PartitionEpoch) -> None:
+        """The leader has the position: fetch it."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is not None:
+                state.is_validating = False
+                self._version += 1
+
+    def truncated(self, at: PartitionEpoch, offset: int, leader_epoch: int) -> bool:
+        """The leader's log differs from this offset on: continue there. False if it is over."""
+        with self._lock:
+            state = self._in_epoch(at)
+            if state is None:
+                return False
+            leader = state.leader
+            state.move(self._next_epoch(), offset, leader_epoch)
+            state.leader = leader
+            return True
 
     # --- fetching ----------------------------------------------------------------------------
 
@@ -494,11 +568,16 @@ class SubscriptionState:
         state = self._partitions.get(at.partition)
         return state if state is not None and state.epoch == at.epoch else None
 
+    def _since(self, at: PartitionEpoch) -> PartitionState | None:
+        """The partition, unless it was assigned, sought or reset after the epoch."""
+        state = self._partitions.get(at.partition)
+        if state is None or not state.since_epoch <= at.epoch <= state.epoch:
+            return None
+        return state
+
     def _refetch(self, state: PartitionState) -> None:
         if state.position is not None:
-            is_failed = state.failed
-            state.move(self._next_epoch(), state.position, state.leader_epoch)
-            state.failed = is_failed
+            state.refetch(self._next_epoch())
 
     def _next_epoch(self) -> int:
         self._version += 1

@@ -51,6 +51,13 @@ class TopicInterest:
         if others != self._others:
             self._others = others
             self.refresh()
+        if self.asks_for_all and not others <= self._cluster.snapshot.topics.keys():
+            self._cluster.request_update()  # a newer answer may have the missing ones
+
+    @property
+    def asks_for_all(self) -> bool:
+        """Whether metadata is a list of all topics, and says nothing of those that are missing."""
+        return self._all_topics_after is not None
 
     def is_resolved(self) -> bool:
         """Whether the topics are known by name: a pattern needs a list of all topics first."""

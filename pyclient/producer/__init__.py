@@ -1,6 +1,8 @@
 """The producer: from `send` on the caller's thread to the broker's answer on the I/O thread.
 
 - `kafka`, `future`: kafka-python's module paths, which re-export
+- `transactions`: the transactional producer
+- `arrow_columns`: the columns of `send_arrow`, checked
 - `batch_result`: the outcome of a batch, shared by its records' futures
 - `batch_sizing`: how large a batch may grow
 - `batch_splitting`: splits a batch that the broker finds too large

@@ -202,6 +202,13 @@ class BatchResult:
         return self.is_finished or bool(self._children)
 
     @property
+    def is_over(self) -> bool:
+        """Whether all records have their outcome and the callbacks have run."""
+        if self._children:
+            return all(child.is_over for child in self._children)
+        return self.is_finished
+
+    @property
     def is_written(self) -> bool:
         """Whether the outcome is known, and is success for every record."""
         if self._children:

@@ -1,39 +1,45 @@
 """`send_many` and `send_arrow`: many records in one call, whole runs of them in one append.
 
-Rows with keys are brought in the order of their partitions first; within a partition they keep
+Rows are brought in the order of their topics and partitions first; within a partition they keep
 their own. What cannot be sent in bulk (serializers, a partitioner or interceptors see records one
 by one) goes row by row, with the same result. Any thread may use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyclient import _twin
 from pyclient.errors import KafkaError, RecordTooLargeError
+from pyclient.producer.arrow_columns import ArrowColumns, arrow_columns
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.sent_records import Rows, Run, SentRecords
 from pyclient.records.builder import BatchBuilder
-from pyclient.serialization import Bytes
 
 if TYPE_CHECKING:
-    import pyarrow
-
+    from pyclient._twin import ArrowRows, ListRows
     from pyclient.producer.partition_queue import TopicQueues
     from pyclient.producer.record_intake import RecordIntake
 
+    BulkRows: TypeAlias = ArrowRows | ListRows
+
 Send = Callable[..., FutureRecordMetadata]
+Order: TypeAlias = "memoryview[int] | None"
+"""Numbers of rows, as native 32-bit integers; None for all rows as they are."""
 
 
-class _Slice(NamedTuple):
-    """Rows of one partition, in the order in which they are sent."""
+class _Part(NamedTuple):
+    """Rows of one partition: those of `order[start:stop]`."""
 
+    topic: str
+    queues: TopicQueues | None  # None if the topic was refused: `error` tells why
     partition: int | None  # None for the sticky one
-    length: int
-    append: Callable[[BatchBuilder, int], range]
-    row: Callable[[int], tuple[Bytes | None, Bytes | None]]  # a key and a value
+    order: Order
+    start: int
+    stop: int
+    max_block_ms: float
+    error: KafkaError | None = None
 
 
 class BulkIntake:
@@ -60,282 +66,180 @@ class BulkIntake:
         timestamp_ms: int | None,
     ) -> SentRecords:
         """See `KafkaProducer.send_many`."""
-        if keys is not None and len(keys) != len(values):
-            raise ValueError(f"{len(values)} values, but {len(keys)} keys")
-        if not self._in_bulk:
-            return self._one_by_one(topic, list(values), keys, partition, timestamp_ms)
-        value_list = [_checked("value", value) for value in values]
-        key_list = None if keys is None else [_checked("key", key) for key in keys]
-        for row, value in enumerate(value_list):
-            if value is None and (key_list is None or key_list[row] is None):
-                raise ValueError(f"record {row} has neither a key nor a value")
         timestamp_ms = self._intake.timestamp(timestamp_ms)
-
-        def sizes(row: int) -> tuple[int, int]:
-            return _size(None if key_list is None else key_list[row]), _size(value_list[row])
-
-        def slices(queues: TopicQueues) -> tuple[list[_Slice], list[int] | None]:
-            if partition is not None or key_list is None or not _any_key(key_list):
-                return [_list_slice(partition, timestamp_ms, value_list, key_list)], None
-            count = queues.partition_count
-            # Among keyed ones, those without a key have one partition for the whole call: if they
-            # went where the sticky partitioner is by then, they could overtake neighbours there.
-            sticky = queues.sticky_queue.partition
-            partition_of = _twin.partition_for_key
-            of_row = [sticky if key is None else partition_of(key, count) for key in key_list]
-            order = sorted(range(len(of_row)), key=of_row.__getitem__)  # which is stable
-            parts = [
-                _list_slice(
-                    number,
-                    timestamp_ms,
-                    [value_list[row] for row in rows],
-                    [key_list[row] for row in rows],
-                )
-                for number, group in groupby(order, key=of_row.__getitem__)
-                for rows in (list(group),)
-            ]
-            return parts, order
-
-        return self._take(topic, partition, len(value_list), timestamp_ms, slices, sizes)
+        if not self._in_bulk:
+            if keys is not None and len(keys) != len(values):
+                raise ValueError(f"{len(values)} values, but {len(keys)} keys")
+            return self._one_by_one(
+                (topic, value, None if keys is None else keys[row], None, partition, timestamp_ms)
+                for row, value in enumerate(list(values))
+            )
+        rows = _twin.ListRows(timestamp_ms, values, keys)
+        _refuse_empty(rows)
+        return self._take(rows, [(topic, None)], partition)
 
     def send_arrow(
-        self, topic: str, data: Any, partition: int | None, timestamp_ms: int | None
+        self,
+        topic: str | None,
+        data: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        allow_null: bool,
     ) -> SentRecords:
         """See `KafkaProducer.send_arrow`."""
-        values, keys = _columns(data)
-        if not self._in_bulk:
-            key_list = None if keys is None else keys.to_pylist()
-            return self._one_by_one(topic, values.to_pylist(), key_list, partition, timestamp_ms)
         timestamp_ms = self._intake.timestamp(timestamp_ms)
-        empty = values.is_null() if keys is None else _both_null(values, keys)
-        if (row := empty.index(True).as_py()) >= 0:
-            raise ValueError(f"record {row} has neither a key nor a value")
-
-        def sizes(row: int) -> tuple[int, int]:
-            key = None if keys is None else keys[row].as_buffer()
-            return _size(key), _size(values[row].as_buffer())
-
-        def slices(queues: TopicQueues) -> tuple[list[_Slice], Sequence[int] | None]:
-            if partition is not None or keys is None or keys.null_count == len(keys):
-                return [_arrow_slice(partition, timestamp_ms, values, keys)], None
-            return _by_partition(values, keys, queues, timestamp_ms)
-
-        return self._take(topic, partition, len(values), timestamp_ms, slices, sizes)
+        columns = arrow_columns(data, topic, partition)
+        rows = _twin.ArrowRows(
+            timestamp_ms,
+            columns.values,
+            columns.keys,
+            columns.headers,
+            columns.timestamps,
+            columns.partitions,
+        )
+        if not allow_null:
+            _refuse_empty(rows)
+        if not self._in_bulk:
+            return self._one_by_one(_single_sends(columns, rows, topic, partition))
+        topics = [(topic, None)] if topic is not None else columns.rows_by_topic()
+        return self._take(rows, topics, partition)
 
     def _take(
-        self,
-        topic: str,
-        partition: int | None,
-        count: int,
-        timestamp_ms: int,
-        slices: Callable[[TopicQueues], tuple[list[_Slice], Sequence[int] | None]],
-        sizes: Callable[[int], tuple[int, int]],
+        self, rows: BulkRows, topics: Iterable[tuple[str, Order]], partition: int | None
     ) -> SentRecords:
-        intake = self._intake
+        """Append rows; `topics` has the rows of each topic."""
+        self._intake.check_may_send()
+        parts: list[_Part] = []
+        if rows.length:
+            for topic, order in topics:
+                parts += self._plan(rows, topic, order, partition)
         runs: list[Run] = []
-        order: Sequence[int] | None = None
-        if count:
-            try:
-                queues, max_block_ms = intake.find_queues(topic, partition)
-            except KafkaError as error:
-                runs.append(Run(intake.refuse(error, topic, partition), 0, count))
-            else:
-                parts, order = slices(queues)
-                for part in parts:
-                    self._append(queues, part, timestamp_ms, max_block_ms, runs)
-        return SentRecords(Rows(count, timestamp_ms, order, sizes), runs)
+        for number, part in enumerate(parts):
+            stopped = self._append(rows, part, runs)
+            if stopped is not None:  # by what stops all
+                runs += [self._failed(rest, stopped) for rest in parts[number + 1 :]]
+                break
+        return SentRecords(Rows(rows.length, _joined(parts), rows.sizes), runs)
 
-    def _append(
-        self,
-        queues: TopicQueues,
-        part: _Slice,
-        timestamp_ms: int,
-        max_block_ms: float,
-        runs: list[Run],
-    ) -> None:
+    def _plan(self, rows: BulkRows, topic: str, order: Order, partition: int | None) -> list[_Part]:
+        """Choose the partitions of a topic's rows; nothing is appended yet."""
         intake = self._intake
-        accumulator = intake.accumulator
-        row = 0
-        while row < part.length:
-            some = accumulator.append_some(queues, part.partition, part.append, row)
+        count = rows.length if order is None else len(order)
+        named = partition
+        if partition is None and (largest := rows.largest_partition(order)) >= 0:
+            named = largest
+        try:
+            queues, max_block_ms = intake.find_queues(topic, named)
+        except KafkaError as error:
+            intake.refuse(error, topic, partition)  # which may raise
+            return [_Part(topic, None, partition, order, 0, count, 0, error)]
+        if partition is not None:
+            return [_Part(topic, queues, partition, order, 0, count, max_block_ms)]
+        # Among keyed ones, those without a key have one partition for the whole call: if they
+        # went where the sticky partitioner is by then, they could overtake neighbours there.
+        keyless = queues.sticky_queue.partition
+        sorted_order, slices = rows.by_partition(queues.partition_count, keyless, order)
+        if sorted_order is not order:
+            order = memoryview(sorted_order).cast("i")
+        return [
+            _Part(topic, queues, None if number < 0 else number, order, start, stop, max_block_ms)
+            for number, start, stop in slices
+        ]
+
+    def _append(self, rows: BulkRows, part: _Part, runs: list[Run]) -> KafkaError | None:
+        """Append a part; returns the error if one stops also what comes after it."""
+        if part.queues is None:
+            assert part.error is not None
+            runs.append(self._failed(part, part.error))
+            return None
+        accumulator = self._intake.accumulator
+        at, stop, order = part.start, part.stop, part.order
+
+        def append(builder: BatchBuilder, start: int) -> range:
+            return rows.append_to(builder, order, start, stop)
+
+        while at < stop:
+            some = accumulator.append_some(part.queues, part.partition, append, at)
             if some is not None:
                 result, indexes = some
                 runs.append(Run(result, indexes.start, len(indexes)))
-                row += len(indexes)
+                at += len(indexes)
                 continue
             try:
                 # Through the ordinary way, which makes room for those behind it.
                 result, index = accumulator.append(
-                    queues, part.partition, timestamp_ms, *part.row(row), (), max_block_ms
+                    part.queues,
+                    part.partition,
+                    *rows.record(at if order is None else order[at]),
+                    part.max_block_ms,
                 )
                 runs.append(Run(result, index, 1))
-                row += 1
+                at += 1
+            except RecordTooLargeError as error:  # which fails alone
+                runs.append(self._failed(part, error, 1))
+                at += 1
             except KafkaError as error:
-                # A record that is too large fails alone; what stops one now stops all.
-                count = 1 if isinstance(error, RecordTooLargeError) else part.length - row
-                runs.append(Run(intake.failed(error, queues.name, part.partition), 0, count))
-                row += count
+                runs.append(self._failed(part, error, stop - at))
+                return error
+        return None
 
-    def _one_by_one(
-        self,
-        topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> SentRecords:
-        timestamp_ms = self._intake.timestamp(timestamp_ms)
+    def _failed(self, part: _Part, error: KafkaError, count: int | None = None) -> Run:
+        """Fail all rows of a part, or as many as `count`."""
+        result = self._intake.failed(error, part.topic, part.partition)
+        return Run(result, 0, part.stop - part.start if count is None else count)
+
+    def _one_by_one(self, sends: Iterable[tuple[Any, ...]]) -> SentRecords:
+        """Send rows, given as the arguments of `send`."""
         runs: list[Run] = []
-        lengths: list[tuple[int, int]] = []
-        for row, value in enumerate(values):
-            key = None if keys is None else keys[row]
+        sizes: list[tuple[int, int, int, int]] = []
+        rows = list(sends)
+        for row, arguments in enumerate(rows):
             try:
-                future = self._send(topic, value, key, None, partition, timestamp_ms)
+                future = self._send(*arguments)
                 runs.append(Run(future.batch_result, future.batch_index, 1))
-                lengths.append((future.key_size, future.value_size))
+                sizes.append(
+                    (future.timestamp_ms, future.key_size, future.value_size, future.headers_size)
+                )
             except KafkaError as error:
                 alone = isinstance(error, RecordTooLargeError)
                 if row == 0 and not alone:
                     raise
                 # As in bulk: what stops one now stops all.
-                count = 1 if alone else len(values) - row
+                count = 1 if alone else len(rows) - row
+                topic, *_, partition, timestamp_ms = arguments
                 runs.append(Run(self._intake.failed(error, topic, partition), 0, count))
-                lengths += [(-1, -1)] * count
+                sizes += [(timestamp_ms, -1, -1, -1)] * count
                 if not alone:
                     break
-        return SentRecords(Rows(len(values), timestamp_ms, None, lengths.__getitem__), runs)
+        return SentRecords(Rows(len(rows), None, sizes.__getitem__), runs)
 
 
-def _checked(name: str, content: Any) -> bytes | None:
-    if content is None or type(content) is bytes:
-        return content
-    if isinstance(content, bytes | bytearray | memoryview):
-        return bytes(content)  # nothing may run between two appends of a run
-    raise TypeError(
-        f"a {name} is a {type(content).__name__}, not bytes: encode it, or set {name}_serializer"
-    )
+def _refuse_empty(rows: BulkRows) -> None:
+    if (row := rows.first_empty()) >= 0:
+        raise ValueError(f"record {row} has neither a key nor a value")
 
 
-def _size(content: Any) -> int:
-    return -1 if content is None else len(content)
+def _joined(parts: Sequence[_Part]) -> Sequence[int] | None:
+    """The numbers of all rows, in the order of the parts; None if that is their own."""
+    pieces = [part.order[part.start : part.stop] for part in parts if part.order is not None]
+    return memoryview(b"".join(pieces)).cast("i") if pieces else None
 
 
-def _list_slice(
-    partition: int | None,
-    timestamp_ms: int,
-    values: list[bytes | None],
-    keys: list[bytes | None] | None,
-) -> _Slice:
-    return _Slice(
-        partition,
-        len(values),
-        lambda builder, start: builder.append_many(timestamp_ms, values, keys, start),
-        lambda row: (None if keys is None else keys[row], values[row]),
-    )
-
-
-def _arrow_slice(
-    partition: int | None, timestamp_ms: int, values: pyarrow.Array, keys: pyarrow.Array | None
-) -> _Slice:
-    return _Slice(
-        partition,
-        len(values),
-        lambda builder, start: builder.append_arrow(timestamp_ms, values, keys, start),
-        lambda row: (None if keys is None else _item(keys, row), _item(values, row)),
-    )
-
-
-def _item(column: pyarrow.Array, row: int) -> bytes | None:
-    buffer = column[row].as_buffer()
-    return None if buffer is None else buffer.to_pybytes()
-
-
-def _any_key(keys: list[bytes | None]) -> bool:
-    return any(key is not None for key in keys)
-
-
-def _by_partition(
-    values: pyarrow.Array, keys: pyarrow.Array, queues: TopicQueues, timestamp_ms: int
-) -> tuple[list[_Slice], Sequence[int]]:
-    import pyarrow
-    import pyarrow.compute
-
-    raw = _twin.partitions_of_keys(keys, queues.partition_count)
-    buffers = [None, pyarrow.py_buffer(raw)]
-    of_row = pyarrow.Array.from_buffers(pyarrow.int32(), len(keys), buffers)
-    if keys.null_count:
-        sticky = pyarrow.scalar(queues.sticky_queue.partition, pyarrow.int32())
-        of_row = pyarrow.compute.if_else(keys.is_null(), sticky, of_row)
-    order = pyarrow.compute.sort_indices(of_row)  # which is stable
-    values, keys = values.take(order), keys.take(order)
-    counts = pyarrow.compute.value_counts(of_row.take(order))
-    parts = []
-    start = 0
-    for entry in counts.to_pylist():
-        number, count = entry["values"], entry["counts"]
-        parts.append(
-            _arrow_slice(
-                number,
-                timestamp_ms,
-                values.slice(start, count),
-                keys.slice(start, count),
-            )
+def _single_sends(
+    columns: ArrowColumns, rows: ArrowRows, topic: str | None, partition: int | None
+) -> Iterable[tuple[Any, ...]]:
+    """The arguments of `send` for each row; text stays text, for serializers."""
+    values = columns.values.to_pylist()
+    keys = None if columns.keys is None else columns.keys.to_pylist()
+    topics = None if columns.topics is None else columns.topics.to_pylist()
+    partitions = None if columns.partitions is None else columns.partitions.to_pylist()
+    for row, value in enumerate(values):
+        timestamp_ms, _, _, headers = rows.record(row)
+        yield (
+            topic if topics is None else topics[row],
+            value,
+            None if keys is None else keys[row],
+            list(headers) or None,
+            partition if partitions is None else partitions[row],
+            timestamp_ms,
         )
-        start += count
-    return parts, memoryview(order.buffers()[1]).cast("B").cast("Q")[: len(order)]
-
-
-def _columns(data: Any) -> tuple[pyarrow.Array, pyarrow.Array | None]:
-    """The values and keys of a table, a record batch, or an array of values.
-
-    Raises:
-        TypeError: it is none of these, or a column is not of bytes or text.
-        ValueError: a column is missing, or its name is unknown.
-    """
-    import pyarrow
-
-    if isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
-        return _whole(data, "value"), None
-    if not isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
-        raise TypeError(
-            "send_arrow() takes a pyarrow Table or RecordBatch with the columns 'value' and 'key',"
-            f" or an array of values, not {type(data).__name__}"
-        )
-    names = data.schema.names
-    unknown = sorted(set(names) - {"key", "value"})
-    if unknown or "value" not in names or len(set(names)) != len(names):
-        raise ValueError(
-            f"send_arrow() takes the columns 'value' and, if there are keys, 'key'; not {names}"
-        )
-    keys = _whole(data.column("key"), "key") if "key" in names else None
-    return _whole(data.column("value"), "value"), keys
-
-
-def _whole(column: Any, name: str) -> pyarrow.Array:
-    """A column in one piece, of a type that can be appended as it is."""
-    import pyarrow
-
-    if isinstance(column, pyarrow.ChunkedArray):
-        column = column.combine_chunks()
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if any(check(kind) for check in _appendable()):
-        return column
-    if pyarrow.types.is_fixed_size_binary(kind) or pyarrow.types.is_binary_view(kind):
-        return column.cast(pyarrow.binary())
-    if pyarrow.types.is_string_view(kind):
-        return column.cast(pyarrow.string())
-    raise TypeError(f"column {name!r} is of {kind}: cast it to binary or string")
-
-
-def _appendable() -> tuple[Callable[[pyarrow.DataType], bool], ...]:
-    from pyarrow import types
-
-    return types.is_binary, types.is_string, types.is_large_binary, types.is_large_string
-
-
-def _both_null(values: pyarrow.Array, keys: pyarrow.Array) -> pyarrow.Array:
-    import pyarrow.compute
-
-    return pyarrow.compute.and_(values.is_null(), keys.is_null())

@@ -22,6 +22,9 @@ from pyclient.producer.producer_id import ProducerIdManager
 from pyclient.producer.record_accumulator import RecordAccumulator
 from pyclient.producer.sender import Sender, SenderSettings
 from pyclient.producer.sequences import Sequences
+from pyclient.producer.transactions.calls import Transactions
+from pyclient.producer.transactions.manager import TransactionManager
+from pyclient.producer.transactions.states import TransactionStatus
 from pyclient.records.compression import Codec, compress
 from pyclient.timers import Deadline, ExponentialBackoff
 
@@ -35,6 +38,8 @@ _CALLBACKS_MS: Final = 10_000
 """How much longer than any delivery can take an unbounded flush waits for callbacks."""
 _EXIT_MS: Final = 10_000
 """How long the interpreter's exit waits for records that were not flushed."""
+_CONCURRENT_BACKOFF_MS: Final = 20
+"""The first pause while the brokers still write the end of the last transaction."""
 _END_MS: Final = 1_000
 """How long the I/O thread may take to end, once it is told to."""
 
@@ -50,6 +55,7 @@ class ProducerCore:
 
     Attributes:
         is_usable: a hint that is cheap to read: while it is set, `check_usable` would not raise.
+        transactions: the calls of a transactional producer; None if it is not one.
     """
 
     def __init__(self, config: Config, client_id: str, environment: Environment | None) -> None:
@@ -84,6 +90,7 @@ class ProducerCore:
             compresses=config["compression.type"] != "none",
         )
         self.metrics = producer_metrics(config, engine.clock, self.pool)
+        self.transactions: Transactions | None = None
         self._add_managers(config, batch_size, new_builder)
         engine.metadata.add_listener(self.accumulator.update_metadata)
         engine.metadata.last_used_ms = self.accumulator.last_used_ms
@@ -99,9 +106,19 @@ class ProducerCore:
         backoff = ExponentialBackoff(
             engine.entropy, config["retry.backoff.ms"], config["retry.backoff.max.ms"]
         )
-        sequences = Sequences(in_flight_max) if config["enable.idempotence"] else None
-        outcomes = BatchOutcomes(
-            RetryRules(config["retries"], self._delivery_timeout_ms, backoff, batch_size),
+        short_backoff = ExponentialBackoff(
+            engine.entropy,
+            min(_CONCURRENT_BACKOFF_MS, config["retry.backoff.ms"]),
+            config["retry.backoff.ms"],
+        )
+        transactional_id: str | None = config["transactional.id"]
+        sequences = None
+        if config["enable.idempotence"]:
+            sequences = Sequences(in_flight_max, is_transactional=transactional_id is not None)
+        self.outcomes = outcomes = BatchOutcomes(
+            RetryRules(
+                config["retries"], self._delivery_timeout_ms, backoff, batch_size, short_backoff
+            ),
             self.accumulator,
             self.pool,
             sequences,
@@ -110,13 +127,32 @@ class ProducerCore:
             new_builder,
             engine.network.troubles,
         )
-        if sequences is not None:
+        manager = None
+        if transactional_id is not None:
+            assert sequences is not None, "transactions need idempotence"
+            status = TransactionStatus(transactional_id, engine.waiter)
+            manager = TransactionManager(
+                status,
+                config["transaction.timeout.ms"],
+                sequences,
+                self.accumulator,
+                outcomes,
+                engine.network,
+                backoff,
+                short_backoff,
+            )
+            outcomes.tell_failures(manager.batch_failed)
+            self.transactions = Transactions(
+                status, manager, self.accumulator, engine, config["max.block.ms"]
+            )
+        elif sequences is not None:
             engine.add_manager(ProducerIdManager(sequences, self.accumulator, outcomes, backoff))
         settings = SenderSettings(
             acks=config["acks"],
             request_timeout_ms=config["request.timeout.ms"],
             max_request_size=config["max.request.size"],
             in_flight_max=in_flight_max,
+            transactional_id=transactional_id,
         )
         engine.add_manager(
             Sender(
@@ -128,8 +164,12 @@ class ProducerCore:
                 engine.network,
                 engine.metadata,
                 self.metrics,
+                manager,
             )
         )
+        if manager is not None:
+            # After the sender, which tells it the partitions to add and completes batches.
+            engine.add_manager(manager)
 
     def start(self) -> None:
         """Start the I/O thread."""
@@ -187,6 +227,8 @@ class ProducerCore:
             return  # in a forked child, locks and sockets are the parent's
         deadline = self._deadline(timeout)
         self.engine.check_may_wait("close()")
+        if self.transactions is not None and self.is_usable:
+            self.transactions.close(deadline)
         self.is_usable = False
         results = self.accumulator.close()
         self.pool.close()
@@ -244,4 +286,9 @@ def _builder_factory(config: Config) -> BuilderFactory:
                 key="compression.type",
                 value=config["compression.type"],
             ) from error
-    return partial(_twin.BatchBuilder, codec=int(codec), level=level)
+    return partial(
+        _twin.BatchBuilder,
+        codec=int(codec),
+        level=level,
+        transactional=config["transactional.id"] is not None,
+    )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyclient.error_codes import NONE, for_code, summary
 from pyclient.errors import (
     Cancelled,
+    ConcurrentTransactionsError,
     DuplicateSequenceError,
     InvalidRecordError,
     KafkaError,
@@ -57,6 +58,7 @@ class RetryRules(NamedTuple):
     delivery_timeout_ms: float
     backoff: ExponentialBackoff
     batch_size: int
+    concurrent_backoff: ExponentialBackoff | None = None  # while a transaction's end is written
 
 
 class BatchOutcomes:
@@ -82,6 +84,11 @@ class BatchOutcomes:
         self._metadata = metadata
         self._metrics = metrics
         self._new_builder = new_builder
+        self._on_failed: Callable[[ProducerBatch, KafkaError], None] | None = None
+
+    def tell_failures(self, on_failed: Callable[[ProducerBatch, KafkaError], None]) -> None:
+        """Have `on_failed` called after each batch that has failed, outside every lock."""
+        self._on_failed = on_failed
 
     def answer(
         self,
@@ -143,6 +150,18 @@ class BatchOutcomes:
         for batch in self._accumulator.take_all(error):
             self._fail(batch, error)
 
+    def drop_waiting(self, error: KafkaError, now_ms: float) -> None:
+        """Fail what was never sent, and what can never be written.
+
+        A batch that the broker may have is sent again until its outcome is known.
+        """
+        dropped = self._accumulator.take_waiting(
+            lambda queue, batch: batch.number is None or queue.sequences.is_to_be_renumbered(batch),
+            now_ms,
+        )
+        for batch in dropped:
+            self._fail(batch, error)
+
     def _reevaluate(self, batches: Iterable[ProducerBatch], now_ms: float) -> None:
         self._accumulator.reevaluate((batch.queue for batch in batches), now_ms)
 
@@ -189,12 +208,24 @@ class BatchOutcomes:
         """Whether a sequence error passes when the batch, or the one before it, is retried."""
         if self._sequences is None:
             return False
+        numbering = batch.queue.sequences
+        if self._sequences.is_transactional:
+            # Only if the one before it is sent again, too: its own number is for good.
+            is_early = numbering.unresolved_until is None and not numbering.is_next(batch)
+            return (
+                isinstance(error, OutOfOrderSequenceError)
+                and is_early
+                and not (numbering.is_overtaken(batch) or numbering.is_to_be_renumbered(batch))
+            )
         if isinstance(error, OutOfOrderSequenceError):
-            return not batch.queue.sequences.is_overtaken(batch)
+            return not numbering.is_overtaken(batch)
         return isinstance(error, UnknownProducerIdError)
 
     def _retry(self, batch: ProducerBatch, error: KafkaError, now_ms: float) -> None:
-        pause_ms = self._rules.backoff.backoff_ms(batch.attempts)
+        backoff = self._rules.backoff
+        if isinstance(error, ConcurrentTransactionsError):
+            backoff = self._rules.concurrent_backoff or backoff
+        pause_ms = backoff.backoff_ms(batch.attempts)
         batch.attempts += 1
         batch.last_error = error
         self._metrics.batch_retried(batch)
@@ -258,6 +289,8 @@ class BatchOutcomes:
         )
         batch.result.fail(error, record_errors)
         self._accumulator.complete([batch])
+        if self._on_failed is not None:
+            self._on_failed(batch, error)
 
     def _timeout_of(self, batch: ProducerBatch, now_ms: float) -> KafkaTimeoutError:
         queue = batch.queue

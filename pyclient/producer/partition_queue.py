@@ -94,6 +94,11 @@ class PartitionQueue:
         self.topic.queue_sizes.shrink(self.partition, batch.buffer_count)
         return batch
 
+    def remove(self, batch: ProducerBatch) -> None:
+        """Take out a batch that waits."""
+        self.waiting.remove(batch)
+        self.topic.queue_sizes.shrink(self.partition, batch.buffer_count)
+
     def put_back(self, batch: ProducerBatch) -> None:
         """Insert a batch that is retried, or a part of one that was split.
 

@@ -6,8 +6,8 @@ import itertools
 import logging
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, NoReturn, Self, Unpack, overload
 
@@ -15,6 +15,7 @@ from pyclient import _twin
 from pyclient.config import plugins
 from pyclient.config import producer as producer_config
 from pyclient.config.common import default_config
+from pyclient.errors import IllegalStateError
 from pyclient.metrics import KafkaMetric, MetricName, Reporters
 from pyclient.net.pickling import not_picklable
 from pyclient.net.refusals import refuse_missing, refuse_positional
@@ -31,16 +32,17 @@ if TYPE_CHECKING:
     from pyclient.config.definition import Config
     from pyclient.config.options import ProducerOptions
     from pyclient.net.environment import Environment
+    from pyclient.producer.transactions.calls import Transactions
+    from pyclient.types import (
+        ConsumerGroupMetadata,
+        OffsetAndMetadata,
+        PreparedTransaction,
+        TopicPartition,
+    )
 
 log = logging.getLogger(__name__)
 
-_TRANSACTIONS = "transactions are not supported yet"
 _NOT_THERE = {
-    "abort_transaction": _TRANSACTIONS,
-    "begin_transaction": _TRANSACTIONS,
-    "commit_transaction": _TRANSACTIONS,
-    "init_transactions": _TRANSACTIONS,
-    "send_offsets_to_transaction": _TRANSACTIONS,
     "max_usable_produce_magic": "the record format is always version 2",
     # confluent-kafka's
     "list_topics": "partitions_for(topic) tells a topic's partitions, the admin client the topics",
@@ -167,28 +169,137 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
 
     def send_arrow(
         self,
-        topic: str,
+        topic: str | None,
         data: pyarrow.Table | pyarrow.RecordBatch | pyarrow.Array,
         *,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        allow_null: bool = False,
     ) -> SentRecords:
-        """Publish Arrow columns of bytes or text, a record a row, without an object a row.
+        """Publish Arrow columns, a record a row, without an object a row.
+
+        The column `value` holds bytes or text. Further columns, each if wanted: `key`; `topic`;
+        `partition` (integers, null where the key decides); `headers` (lists of structs of a name
+        and bytes); `timestamp` (timestamps, or milliseconds since 1970; null for the default).
 
         Args:
-            topic: where to.
-            data: the columns `value` and, if there are keys, `key`; or an array of values.
+            topic: where to; None if there is a column `topic`.
+            data: the columns, or an array of values.
             partition: for all of them; by default by key, or the sticky one.
-            timestamp_ms: for all of them; by default now.
+            timestamp_ms: for those without one; by default now.
+            allow_null: also send rows with neither a key nor a value, as Java's producer does.
 
         Returns:
-            The futures, as `send_many` does.
+            The futures, as `send_many` does; `failures()` tells which rows failed.
 
         Raises:
             As `send` does, before any record is taken; TypeError and ValueError also for columns
             of other types or names.
         """
-        return self._bulk.send_arrow(topic, data, partition, timestamp_ms)
+        return self._bulk.send_arrow(topic, data, partition, timestamp_ms, allow_null)
+
+    # --- transactions ------------------------------------------------------------------------
+
+    def init_transactions(self) -> None:
+        """Get ready for transactions. Once, before the first one.
+
+        Fences an earlier producer with the same `transactional_id`, and aborts a transaction that
+        it has left open. Calling it again after success does nothing.
+
+        Raises:
+            KafkaTimeoutError: it takes longer than `max_block_ms`; call it again to go on waiting.
+            TransactionalIdAuthorizationError: the id is not allowed; it can be called again.
+            IllegalStateError: there is no `transactional_id`, or this is a callback.
+            KafkaError: the producer cannot be used; says what to do.
+        """
+        self._transactions("init_transactions()").init()
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction. Everything that is sent until its end is part of it.
+
+        Raises:
+            IllegalStateError: it is not its turn; says what to call first.
+            ProducerFencedError: another producer has taken over this `transactional_id`.
+            KafkaError: the producer, or the transaction before, has failed; says what to do.
+        """
+        self._transactions("begin_transaction()").begin()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        group_metadata: ConsumerGroupMetadata | str,
+    ) -> None:
+        """Commit a consumer's offsets if, and only if, the transaction is committed.
+
+        Args:
+            offsets: the next offset to read of each partition, as for `consumer.commit`.
+            group_metadata: `consumer.group_metadata()`, which lets the coordinator refuse a member
+                that has lost its partitions; or a group id, without that check.
+
+        Raises:
+            CommitFailedError: the consumer has lost its partitions: abort the transaction.
+            KafkaTimeoutError: it takes longer than `max_block_ms`; call it again.
+            As `begin_transaction`.
+        """
+        transactions = self._transactions("send_offsets_to_transaction()")
+        transactions.send_offsets(offsets, group_metadata)
+
+    def prepare_transaction(self) -> PreparedTransaction:
+        """Flush the transaction and leave it open, for another process to end it.
+
+        `KafkaAdminClient.end_transaction` takes the result. `close` leaves a prepared transaction
+        open, until the coordinator aborts it after `transaction_timeout_ms`; until the close,
+        `commit_transaction` and `abort_transaction` work too.
+
+        Raises:
+            KafkaTimeoutError: it takes longer than `max_block_ms`; call it again to go on waiting.
+            As `commit_transaction`.
+        """
+        return self._transactions("prepare_transaction()").prepare()
+
+    def commit_transaction(self) -> None:
+        """Flush, and make the transaction's records and offsets visible, all at once.
+
+        Raises:
+            KafkaTimeoutError: it takes longer than `max_block_ms`. It may be committed or not:
+                call it again until it returns.
+            TransactionAbortableError: records could not be written: call `abort_transaction`.
+            ProducerFencedError: another producer has taken over, or the transaction has timed out.
+            IllegalStateError: no transaction is open, or this is a callback.
+            KafkaError: the producer cannot be used; says what to do.
+        """
+        self._transactions("commit_transaction()").commit()
+
+    def abort_transaction(self) -> None:
+        """End the transaction without effect. Records that were not sent yet fail.
+
+        Raises:
+            KafkaTimeoutError: it takes longer than `max_block_ms`; call it again to go on waiting.
+            IllegalStateError: no transaction is open, or this is a callback.
+            KafkaError: the producer cannot be used; says what to do.
+        """
+        self._transactions("abort_transaction()").abort()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A transaction as a `with` block: committed at its end, aborted if the block raises.
+
+            with producer.transaction():
+                producer.send("orders", b"espresso")
+
+        A commit that fails is aborted, too; one that times out is not: `commit_transaction` tells
+        what became of it.
+        """
+        return self._transactions("transaction()").scope()
+
+    def _transactions(self, call: str) -> Transactions:
+        found = self._core.transactions
+        if found is None:
+            raise IllegalStateError(
+                f"{call}: this producer is not transactional: give it a transactional_id"
+            )
+        return found
+
+    # --- the end -----------------------------------------------------------------------------
 
     def flush(self, timeout: float | None = None) -> None:
         """Block until every record sent before this call is delivered or has failed.
@@ -207,7 +318,8 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
 
         Records that are not acknowledged by then fail. Without a timeout this ends at the latest
         when `delivery_timeout_ms` is over. Closing twice does no harm, nor do several threads at
-        once: each returns when all is over, and a shorter timeout counts for all.
+        once: each returns when all is over, and a shorter timeout counts for all. An open
+        transaction is aborted, unless it is prepared.
 
         Raises:
             IllegalStateError: called in a callback.

@@ -1,14 +1,14 @@
-"""Records on their way to the sender: per partition a queue of batches.
+"""Batches that wait for the sender, in a queue per partition.
 
 Callers' threads append to a partition's open batch or start one, and compress the batches that they
-fill. The I/O thread drains batches, puts them back and expires them, and compresses those that it
-takes before they are full. One lock guards the topics, their queues, the ready partitions and the
-incomplete batches; only the pure-Python twin needs it for an append to an open batch, because the
-native append is atomic. Memory is allocated outside the lock: the I/O thread takes the lock before
-it gives memory back. After an allocation the append looks at the queue again.
+fill. The I/O thread drains, re-enqueues and expires batches, and compresses those that it drains
+before they are full. One lock guards the topics, their queues, the ready partitions and the
+incomplete batches. An append to an open batch takes it only in the pure-Python twin: the native
+append is atomic. Memory is allocated outside the lock, because the I/O thread needs the lock before
+it releases memory; after an allocation, append checks the queue again.
 
 A signal handler may interrupt the main thread anywhere in an append, and raise (Ctrl-C does). The
-steps under the lock are ordered so that the next thread completes what was left half done.
+steps under the lock are ordered so that the next thread completes what an interrupt left undone.
 
 Nothing here scans partitions: see `ready_partitions`.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AppendSome: TypeAlias = Callable[[BatchBuilder, int], range]
-"""Appends rows from the given one on, as many as fit; returns their indexes in the batch."""
+"""Appends as many rows as fit, from the given one on; returns their indexes in the batch."""
 Appended: TypeAlias = tuple[BatchResult, int]
 MayDrain: TypeAlias = Callable[[PartitionQueue, ProducerBatch], bool]
 
@@ -68,17 +68,19 @@ class RecordAccumulator:
         self._new_builder = new_builder
         self._appends_are_atomic = _twin.NATIVE
         self._lock = new_lock()
-        # Those that records can be sent to; callers look one up without the lock. The same
-        # topics in both, until no more records are taken.
+        # Topics that accept records; callers look one up without the lock. Both have the same
+        # topics until the accumulator refuses records.
         self.topics: dict[str, TopicQueues] = {}
         self.slots: dict[str, TopicSlots] = {}
-        # Also those that the metadata has lost, for the batches they still have.
+        # Includes topics that left the metadata, for the batches they still have.
         self._all_topics: dict[str, TopicQueues] = {}
         self._ready = ReadyPartitions()
         self._deadlines = DeliveryDeadlines(limits.delivery_timeout_ms)
         self._incomplete: dict[ProducerBatch, None] = {}
-        self._compressors: set[int] = set()  # threads that compress a batch
-        self._refusal: KafkaError | None = None  # why no more records are taken
+        self._compressors: set[int] = set()  # threads that are compressing a batch
+        self._refusal: KafkaError | None = None  # why records are refused
+        self._suspension: KafkaError | None = None  # the same, until `resume`
+        self.on_wire_count = 0  # batches in flight; changed by the I/O thread
 
     # --- callers' threads --------------------------------------------------------------------
 
@@ -96,11 +98,11 @@ class RecordAccumulator:
 
         Args:
             topic: from `topics`.
-            partition: None for the sticky one.
-            timestamp_ms: of the record.
-            key: its bytes.
-            value: its bytes.
-            headers: pairs of text and bytes.
+            partition: None for the sticky partition.
+            timestamp_ms: the record's timestamp.
+            key: the serialized key.
+            value: the serialized value.
+            headers: (str, bytes) pairs.
             max_block_ms: how long to wait for memory.
 
         Returns:
@@ -108,15 +110,15 @@ class RecordAccumulator:
 
         Raises:
             RecordTooLargeError: no batch could hold the record.
-            BufferExhaustedError: there was no memory.
-            IllegalStateError: a signal handler has interrupted another append.
-            KafkaError: the producer is closed, or cannot go on.
+            BufferExhaustedError: no memory became free in time.
+            IllegalStateError: called in a signal handler that interrupted another append.
+            KafkaError: the producer is closed, or has failed for good.
         """
         check_not_reentered(self._lock)
         queue = topic.sticky_queue if partition is None else topic.queues[partition]
         batch = queue.open_batch
         if batch is not None:
-            # It may be sealed by now; then it takes no more, and we look again under the lock.
+            # It may be sealed by now: the append then fails and is tried again under the lock.
             if self._appends_are_atomic:
                 index = batch.builder.try_append(timestamp_ms, key, value, headers)
             else:
@@ -130,9 +132,9 @@ class RecordAccumulator:
     def append_some(
         self, topic: TopicQueues, partition: int | None, append: AppendSome, start: int
     ) -> tuple[BatchResult, range] | None:
-        """Add as many rows as fit into the open batch; None if it is full, or there is none.
+        """Add as many rows as fit into the open batch; None if it is full or there is none.
 
-        The caller then passes the next row to `append`, which makes room or waits for it.
+        The caller then passes the next row to `append`, which makes room or waits for memory.
         """
         check_not_reentered(self._lock)
         queue = topic.sticky_queue if partition is None else topic.queues[partition]
@@ -169,7 +171,7 @@ class RecordAccumulator:
                         full.begin_compressing()
                         self._ready.withdraw(queue, now_ms)
                     elif appended is None and buffer is not None:
-                        # The buffer is ours or the batch's: one step, without a call in it.
+                        # Both assignments are one step: an interrupt must not lose the buffer.
                         started, buffer = self._new_batch(queue, buffer, now_ms), None
                         appended = self._begin(started, record, now_ms)
                     wake, self._ready.wake_needed = self._ready.wake_needed, False
@@ -182,20 +184,20 @@ class RecordAccumulator:
                     full = None
                 elif buffer is None:
                     buffer = self._allocate(size, max_block_ms)
-        except BaseException:  # mostly refused; but an interrupt may come anywhere
+        except BaseException:  # a refusal, or an interrupt anywhere above
             self._tidy_up(full, started)
             raise
         finally:
-            if buffer is not None:  # another thread's batch had room after all
+            if buffer is not None:  # another thread's batch had room
                 self._pool.release([buffer])
 
     def _tidy_up(self, full: ProducerBatch | None, started: ProducerBatch | None) -> None:
-        """Finish what an exception has left half done."""
+        """Finish what an exception has interrupted."""
         if full is not None:
             self._end_compressing(full)
         if started is not None and not started.builder.record_count:
             self._pool.release(started.take_buffers())  # no other reference to it exists
-        self._engine.wake()  # which may have been due
+        self._engine.wake()  # the exception may have prevented it
 
     def _try_append(
         self,
@@ -204,18 +206,19 @@ class RecordAccumulator:
         record: Record,
         now_ms: float,
     ) -> tuple[PartitionQueue, Appended | None, ProducerBatch | None]:
-        """Choose the partition and look once more at its open batch. Under the lock.
+        """Choose the partition and try its open batch again. Called under the lock.
 
-        Returns the partition, where the record went, and a batch that has to be compressed before
-        it is worth looking again.
+        Returns the partition, the record's place if it was appended, and a full batch to compress
+        before the next try.
         """
-        if self._refusal is not None:
-            raise copy(self._refusal)  # each caller gets its own traceback
+        refusal = self._refusal or self._suspension
+        if refusal is not None:
+            raise copy(refusal)  # each caller gets its own traceback
         queue = topic.sticky_queue if partition is None else topic.queues[partition]
         while True:
             batch = queue.open_batch
             if batch is None:
-                # Between two batches, and not before: a batch that grows is worth staying for.
+                # Switch only between batches, so that a growing batch is filled first.
                 if partition is None and topic.leave_sticky_queue():
                     queue = topic.sticky_queue
                     continue
@@ -238,10 +241,10 @@ class RecordAccumulator:
         return ProducerBatch(queue, self._new_builder(buffer), result, now_ms, due_ms)
 
     def _begin(self, batch: ProducerBatch, record: Record, now_ms: float) -> Appended:
-        """Put the first record into a batch, which is known to fit, and take the batch up.
+        """Append the first record, which is known to fit, and register the batch.
 
-        Under the lock. Of a batch all or nothing has to be known, whatever interrupts us: before
-        the lock is let go, for then the I/O thread may send it.
+        Called under the lock. Even if interrupted, a batch with a record must be fully registered
+        before the lock is released: the I/O thread may send it from then on.
         """
         try:
             index = batch.builder.try_append(*record)
@@ -253,7 +256,7 @@ class RecordAccumulator:
         return batch.result, index
 
     def _add(self, batch: ProducerBatch, now_ms: float) -> None:
-        """Register the batch. Each step may run twice, after an interrupt."""
+        """Register the batch. An interrupt may make each step run twice."""
         batch.queue.topic.used_ms = now_ms
         self._incomplete[batch] = None
         batch.queue.push(batch)
@@ -264,7 +267,7 @@ class RecordAccumulator:
         """Compress a full batch on the caller's thread, to use another core."""
         try:
             batch.compress(self._pool)
-        except Exception:  # the I/O thread tries again, and has ways to fail a batch
+        except Exception:  # the I/O thread tries again, and can fail the batch
             log.debug("A full batch could not be compressed", exc_info=True)
         finally:
             self._end_compressing(batch)
@@ -284,13 +287,12 @@ class RecordAccumulator:
             self._engine.wake()
 
     def check_not_interrupted(self) -> None:
-        """Raise where a signal handler has interrupted this thread inside an append.
+        """Raise if this is a signal handler that interrupted an append of the same thread.
 
-        It must not wait: for a lock that the thread holds, for memory of the batch that the thread
-        compresses, or for that batch.
+        Waiting would deadlock: the thread holds the lock, or the memory or batch waited for.
 
         Raises:
-            IllegalStateError: it has; says what to do in a handler.
+            IllegalStateError: it is; says what to do in a handler.
         """
         check_not_reentered(self._lock)
         self._pool.check_not_interrupted()
@@ -309,10 +311,10 @@ class RecordAccumulator:
         return buffer
 
     def seal_all(self) -> list[BatchResult]:
-        """Seal all batches, so that they do not linger; returns the results to wait for.
+        """Seal all batches so that none lingers; returns the results to wait for.
 
         Raises:
-            IllegalStateError: a signal handler has interrupted an append.
+            IllegalStateError: called in a signal handler that interrupted an append.
         """
         self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
@@ -320,15 +322,32 @@ class RecordAccumulator:
             return self._seal_all(now_ms)
 
     def close(self) -> list[BatchResult]:
-        """As `seal_all`, and refuse further records."""
+        """Refuse further records, then `seal_all`."""
         self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
             self._refuse(IllegalStateError("the producer is closed"))
             return self._seal_all(now_ms)
 
+    def suspend(self, error: KafkaError) -> None:
+        """As `seal_all`, and refuse further records with `error` until `resume`."""
+        self.check_not_interrupted()
+        now_ms = self._engine.clock.monotonic_ms()
+        with self._lock:
+            self._suspension = error
+            self.slots.clear()
+            self._seal_all(now_ms)
+
+    def resume(self) -> None:
+        """Take records again."""
+        self.check_not_interrupted()
+        with self._lock:
+            self._suspension = None
+            for topic in self.topics.values():
+                self._offer(topic)
+
     def _refuse(self, error: KafkaError) -> None:
-        """Take no more records. Under the lock."""
+        """Refuse records from now on. Called under the lock."""
         self._refusal = self._refusal or error
         self.slots.clear()
 
@@ -344,7 +363,7 @@ class RecordAccumulator:
         self.check_not_interrupted()
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
-            # Read under the lock: a newer snapshot comes after us, and finds the topic.
+            # Read under the lock: a newer snapshot is applied after this and finds the topic.
             metadata = self._engine.metadata.snapshot.topics.get(name)
             if metadata is None or not metadata.partitions:
                 return None
@@ -362,7 +381,7 @@ class RecordAccumulator:
     def _offer(self, topic: TopicQueues) -> None:
         """Publish a topic for lookups without the lock."""
         self.topics[topic.name] = topic
-        if self._refusal is None:
+        if self._refusal is None and self._suspension is None:
             self.slots[topic.name] = topic.slots
 
     # --- the I/O thread ----------------------------------------------------------------------
@@ -373,7 +392,7 @@ class RecordAccumulator:
         return len(self._incomplete)
 
     def update_metadata(self, snapshot: ClusterMetadata) -> None:
-        """Follow leaders, new partitions, lost topics."""
+        """Apply new leaders, new partitions and lost topics."""
         now_ms = self._engine.clock.monotonic_ms()
         with self._lock:
             for name, topic in self._all_topics.items():
@@ -390,7 +409,7 @@ class RecordAccumulator:
     ) -> None:
         for queue, leader, epoch in changes:
             if epoch > queue.leader_epoch and queue.waiting:
-                # A new leader need not wait for the back-off from the old one (KIP-951).
+                # The back-off was for the old leader (KIP-951).
                 oldest = queue.waiting[0]
                 if oldest.attempts:
                     oldest.due_ms = DUE_NOW
@@ -398,7 +417,7 @@ class RecordAccumulator:
             self._ready.change_leader(queue, leader, now_ms)
 
     def last_used_ms(self, name: str) -> float:
-        """When a topic's last batch was begun; infinity while it has one."""
+        """When a topic's last batch was started; infinity while it has one."""
         with self._lock:
             topic = self._all_topics.get(name)
             if topic is None:
@@ -428,10 +447,10 @@ class RecordAccumulator:
     def drain(
         self, node: int, max_bytes: int, now_ms: float, may_drain: MayDrain
     ) -> list[ProducerBatch]:
-        """Take the oldest batch of each ready partition of a node, as far as a request goes.
+        """Take the oldest batch of each ready partition of a node, up to a request's size.
 
-        The batches are sealed, and on the wire from now on. A partition that `may_drain` refuses
-        is not asked about again before `reevaluate`; it is called under the lock.
+        The batches are sealed and count as on the wire. `may_drain` is called under the lock; a
+        partition that it refuses is skipped until `reevaluate`.
         """
         drained: list[ProducerBatch] = []
         size = 0
@@ -443,7 +462,7 @@ class RecordAccumulator:
                     queue.is_blocked = True
                     continue
                 if batch is queue.open_batch:
-                    queue.seal()  # first, for its size is not settled before
+                    queue.seal()  # before its size is read
                 batch_bytes = batch.size_in_bytes
                 if drained and size + batch_bytes > max_bytes:
                     break
@@ -451,8 +470,8 @@ class RecordAccumulator:
                 self._put_on_wire(queue, now_ms)
                 drained.append(batch)
                 size += batch_bytes
-            # Only now, for a request holds one batch of a partition; and to the end of the
-            # line, for the others wait longer.
+            # Only now: a request holds one batch per partition. They go to the end of the line,
+            # because the others have waited longer.
             for batch in drained:
                 self._ready.evaluate(batch.queue, now_ms)
         unused = [
@@ -467,6 +486,7 @@ class RecordAccumulator:
         batch.is_on_wire = True
         batch.drained_ms = now_ms
         queue.on_wire.append(batch)
+        self.on_wire_count += 1
 
     def take_off_wire(self, batches: Iterable[ProducerBatch]) -> None:
         """Take the batches of a finished request off the wire."""
@@ -474,15 +494,16 @@ class RecordAccumulator:
             for batch in batches:
                 batch.is_on_wire = False
                 batch.queue.on_wire.remove(batch)
+                self.on_wire_count -= 1
 
     def put_back(self, batch: ProducerBatch, due_ms: float) -> None:
-        """Send a batch again, not before `due_ms`. A `reevaluate` of its partition is due."""
+        """Enqueue a batch again, to be sent from `due_ms` on. Call `reevaluate` afterwards."""
         with self._lock:
             batch.due_ms = due_ms
             batch.queue.put_back(batch)
 
     def replace(self, batch: ProducerBatch, parts: Sequence[ProducerBatch]) -> None:
-        """Send the parts of a batch in its place. A `reevaluate` of its partition is due."""
+        """Enqueue the parts of a split batch in its place. Call `reevaluate` afterwards."""
         with self._lock:
             del self._incomplete[batch]
             for part in parts:
@@ -490,7 +511,7 @@ class RecordAccumulator:
                 batch.queue.put_back(part)
 
     def complete(self, batches: Iterable[ProducerBatch]) -> None:
-        """Forget batches that have their outcome, after their callbacks have run."""
+        """Forget completed batches, after their callbacks have run."""
         with self._lock:
             for batch in batches:
                 self._incomplete.pop(batch, None)
@@ -509,9 +530,9 @@ class RecordAccumulator:
                     self._ready.reevaluate(queue, now_ms)
 
     def take_expired(self, now_ms: float) -> list[ProducerBatch]:
-        """The batches whose delivery time is over: those that waited are in no queue any more.
+        """Remove and return the batches whose delivery timeout has passed.
 
-        Those on the wire stay there until their request is over.
+        Those on the wire stay there until their request is done.
         """
         with self._lock:
             expired = self._deadlines.take_expired(now_ms)
@@ -520,10 +541,27 @@ class RecordAccumulator:
                 self._ready.reevaluate(batch.queue, now_ms)
         return expired
 
-    def take_all(self, refusal: KafkaError) -> list[ProducerBatch]:
-        """Every batch without an outcome: those that waited are in no queue any more.
+    def take_waiting(self, may_take: MayDrain, now_ms: float) -> list[ProducerBatch]:
+        """The batches that wait and that `may_take` accepts: they are in no queue any more."""
+        with self._lock:
+            taken = [
+                batch
+                for batch in self._incomplete
+                if not (batch.is_on_wire or batch.is_done) and may_take(batch.queue, batch)
+            ]
+            for batch in taken:
+                queue = batch.queue
+                if queue.open_batch is batch:
+                    queue.seal()
+                queue.remove(batch)
+                batch.is_abandoned = batch.is_compressing
+                self._ready.reevaluate(queue, now_ms)
+        return taken
 
-        From now on nothing is appended; callers get `refusal`, unless there was one before.
+    def take_all(self, refusal: KafkaError) -> list[ProducerBatch]:
+        """Remove and return every incomplete batch.
+
+        Later appends raise `refusal`, unless there was one before.
         """
         with self._lock:
             self._refuse(refusal)

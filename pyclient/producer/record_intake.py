@@ -1,7 +1,7 @@
 """`send` on the caller's thread: checks, serializers, partitioner, accumulator.
 
-The slow path: the native twin (`_native/send.pyx`) handles ordinary records itself. Any thread may
-use it.
+This is the slow path: the native twin (`_native/send.pyx`) handles ordinary records itself.
+Thread-safe.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RecordIntake:
     """Accepts the records of one producer.
 
     Attributes:
-        is_plain: keys and values are bytes already, and the default rules choose a partition.
+        is_plain: no serializers, no custom partitioner: the native fast path applies.
     """
 
     def __init__(self, config: Config, core: ProducerCore) -> None:
@@ -71,6 +71,8 @@ class RecordIntake:
         """Publish a record; see `KafkaProducer.send`."""
         if not self._core.is_usable:
             self._core.check_usable("send()")
+        if self._core.transactions is not None:
+            self._core.transactions.check_may_send()
         if value is None and key is None:
             raise ValueError("a record needs a key or a value")
         key_bytes, value_bytes = key, value
@@ -125,12 +127,21 @@ class RecordIntake:
             headers_size,
         )
 
+    def check_may_send(self) -> None:
+        """Raise where a transactional producer has no open transaction.
+
+        Raises:
+            KafkaError: it has none; says what to do.
+        """
+        if self._core.transactions is not None:
+            self._core.transactions.check_may_send()
+
     def timestamp(self, timestamp_ms: int | None) -> int:
-        """A record's timestamp: the given one, or now.
+        """The given timestamp, checked; by default now.
 
         Raises:
             TypeError: it is not an integer.
-            ValueError: it is negative, or beyond what Kafka can hold.
+            ValueError: it is negative, or does not fit in 64 bits.
         """
         if timestamp_ms is None:
             return self._clock.now_ms()
@@ -140,11 +151,11 @@ class RecordIntake:
         return timestamp_ms
 
     def find_queues(self, topic: str, partition: int | None) -> tuple[TopicQueues, float]:
-        """A topic's queues, which have this partition, and how long the caller may still wait.
+        """A topic's queues, and how much waiting time is left; checks the partition.
 
         Raises:
-            KafkaError: there is no metadata of the topic in time; the producer cannot be used.
-            TypeError, ValueError: there is no such partition, or this is not a topic's name.
+            KafkaError: no metadata of the topic in time, or the producer cannot be used.
+            TypeError, ValueError: no such partition, or not a topic name.
         """
         self._core.check_usable("send()")
         queues = self.accumulator.topics.get(topic)
@@ -164,7 +175,7 @@ class RecordIntake:
         return set(range(len(engine.metadata.wait_for_topic(topic, self._max_block_ms).partitions)))
 
     def _find_topic(self, topic: str) -> tuple[TopicQueues, float]:
-        """Wait for a topic's metadata; its queues, and how long the caller may still wait."""
+        """Wait for a topic's metadata; returns its queues, and how much waiting time is left."""
         check_topic_name(topic)
         engine = self._core.engine
         deadline = Deadline(self._clock, self._max_block_ms)
@@ -184,24 +195,24 @@ class RecordIntake:
         if 0 <= partition < queues.partition_count:
             return partition
         engine = self._core.engine
-        if partition >= 0 and not engine.on_io_thread():  # it may be new: look once more
+        if partition >= 0 and not engine.on_io_thread():  # it may be new
             seen = engine.metadata.snapshot
             engine.metadata.request_update()
             engine.metadata.wait_for_update(seen, self._max_block_ms)
         if not 0 <= partition < queues.partition_count:
             raise ValueError(
-                f"topic {queues.name!r} has {queues.partition_count} partitions, from 0 on:"
+                f"topic {queues.name!r} has {queues.partition_count} partitions, numbered from 0:"
                 f" there is no partition {partition}"
             )
         return partition
 
     def refuse(self, error: KafkaError, topic: str, partition: int | None) -> BatchResult:
-        """Raise, or return a failed result: errors of the brokers go into the future."""
+        """Raise the error, or return a failed result: broker errors go into the future."""
         in_callback = self._core.engine.on_io_thread()
-        belongs_into_future = isinstance(error, BrokerResponseError) or (
+        belongs_in_future = isinstance(error, BrokerResponseError) or (
             in_callback and isinstance(error, KafkaTimeoutError)
         )
-        if belongs_into_future and not isinstance(error, RecordTooLargeError):
+        if belongs_in_future and not isinstance(error, RecordTooLargeError):
             return self.failed(error, topic, partition)
         raise self._explained(error) from None
 
@@ -222,10 +233,10 @@ class RecordIntake:
 
 
 def check_topic_name(topic: object) -> None:
-    """Raise for what cannot be a topic's name, before a broker is asked about it.
+    """Refuse an invalid topic name before a broker is asked about it.
 
     Raises:
-        TypeError, ValueError: it cannot.
+        TypeError, ValueError: it is invalid.
     """
     if not isinstance(topic, str):
         raise TypeError(f"a topic's name is a str, not {type(topic).__name__}")
@@ -237,13 +248,13 @@ def check_topic_name(topic: object) -> None:
 
 
 def _note(error: Exception, name: str, content: object, topic: str) -> None:
-    """Add to the error of a serializer which one failed, and on what; tracebacks show it."""
+    """Note on a serializer's error which one failed, and on what; tracebacks show it."""
     kind = "None" if content is None else f"a {type(content).__name__}"
     error.add_note(f"{name}_serializer failed; the {name} of the record for {topic!r} is {kind}")
 
 
 def _integer(name: str, number: object) -> int:
-    """An integer, also of another library's type."""
+    """An int from any integer type, such as NumPy's."""
     try:
         return operator.index(number)  # type: ignore[arg-type]
     except TypeError:
@@ -255,7 +266,7 @@ def _to_bytes(name: str, content: object, is_serialized: bool) -> Bytes:
     if isinstance(content, memoryview):
         plain = content.c_contiguous and content.ndim == content.itemsize == 1
         return content if plain else content.tobytes()
-    if isinstance(content, bytes | bytearray):  # of a class that derives from them
+    if isinstance(content, bytes | bytearray):  # a subclass
         return bytes(content)
     kind = type(content).__name__
     if is_serialized:

@@ -1,7 +1,6 @@
-"""The sender: ready batches into Produce requests, one per node with many partitions' batches.
+"""The sender: turns ready batches into Produce requests, each with many partitions of one node.
 
-A sans-IO core of the I/O thread, which alone touches it. What the answers do to the batches is
-in `outcomes`.
+A sans-IO core, owned by the I/O thread. `outcomes` applies the responses to the batches.
 """
 
 from __future__ import annotations
@@ -36,23 +35,33 @@ class Nodes(Protocol):
     """The part of the network client that the sender uses."""
 
     def ready(self, node: int, now_ms: float) -> bool:
-        """Connect to a node if need be; returns whether it can take a request now."""
+        """Connect to a node if needed; returns whether it can take a request now."""
 
     def ready_at_ms(self, node: int, now_ms: float) -> float:
         """When to call `ready` again; infinity if a network event will make the node ready."""
 
 
 class SenderSettings(NamedTuple):
-    """What the configuration says about requests."""
+    """The options that shape Produce requests."""
 
     acks: int
     request_timeout_ms: int
     max_request_size: int
     in_flight_max: int
+    transactional_id: str | None = None
+
+
+class Transaction(Protocol):
+    """The part of the transaction manager that the sender uses."""
+
+    transaction_version: int
+
+    def may_drain(self, queue: PartitionQueue) -> bool:
+        """Whether the partition is part of the transaction; if not, it is to be added."""
 
 
 class Sender:
-    """Polled by the I/O thread: drains what the nodes can take."""
+    """Drains batches for the nodes that can take a request."""
 
     def __init__(
         self,
@@ -64,8 +73,10 @@ class Sender:
         nodes: Nodes,
         metadata: MetadataManager,
         metrics: ProducerMetrics,
+        transaction: Transaction | None = None,
     ) -> None:
-        """Send nothing yet. `sequences` is None without idempotence."""
+        """`sequences` is None without idempotence."""
+        self._transaction = transaction
         self._settings = settings
         self._accumulator = accumulator
         self._pool = pool
@@ -76,15 +87,19 @@ class Sender:
         self._metrics = metrics
         self._may_drain = self._drain_rule()
         self._in_flight: Counter[int] = Counter()  # requests by node
-        self._searched_version = -1  # the snapshot that misses leaders
+        self._searched_version = -1  # the last snapshot that prompted a metadata request
 
     def _drain_rule(self) -> Callable[[PartitionQueue, ProducerBatch], bool]:
-        sequences = self._sequences
+        sequences, transaction = self._sequences, self._transaction
+        if sequences is not None and transaction is not None:
+            return lambda queue, batch: (
+                sequences.may_drain(queue.sequences, batch) and transaction.may_drain(queue)
+            )
         if sequences is not None:
             return lambda queue, batch: sequences.may_drain(queue.sequences, batch)
         if self._settings.in_flight_max == 1:
-            # Order without numbers: the next batch waits, also when the leader has moved and
-            # the one before it is on another connection.
+            # Keeps the order without sequence numbers, even if the leader has moved and the
+            # previous batch is on another connection.
             return lambda queue, _batch: not queue.on_wire
         return lambda _queue, _batch: True
 
@@ -102,20 +117,20 @@ class Sender:
         return PollResult(requests, min(next_poll_ms, self._accumulator.next_poll_ms))
 
     def close(self, error: KafkaError) -> None:
-        """Fail all batches: the loop has ended."""
+        """Fail all batches; called when the I/O loop has ended."""
         self._outcomes.abort(error)
 
     def _search_leaders(self) -> None:
-        """Ask for metadata, once per snapshot: the metadata manager repeats it by itself."""
+        """Request metadata, once per snapshot; the metadata manager does the retries."""
         version = self._metadata.snapshot.version
         if version != self._searched_version:
             self._searched_version = version
             for topic in self._accumulator.topics_without_leader:
-                self._metadata.keep_topic(topic)  # it may have been forgotten just before a send
+                self._metadata.keep_topic(topic)  # it may have expired just before a send
             self._metadata.request_update()
 
     def _requests(self, node: int, now_ms: float) -> list[UnsentRequest]:
-        """Drain a node's partitions for as long as it takes requests."""
+        """Drain a node's partitions while it can take requests."""
         requests: list[UnsentRequest] = []
         settings = self._settings
         while self._in_flight[node] < settings.in_flight_max and self._nodes.ready(node, now_ms):
@@ -152,10 +167,13 @@ class Sender:
             )
         self._metrics.request_sent(batches, now_ms)
         request = ProduceRequest(
+            transactional_id=settings.transactional_id,
             acks=settings.acks,
             timeout_ms=settings.request_timeout_ms,
             topic_data=list(topics.values()),
         )
+        if self._transaction is not None:
+            request.use_transaction_version(self._transaction.transaction_version)
         on_done = partial(self._on_done, node, batches, list(topics.values()), now_ms)
         return UnsentRequest(request, node, on_done, expects_response=settings.acks != 0)
 

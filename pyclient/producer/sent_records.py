@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, overload
 
-from pyclient.errors import KafkaTimeoutError
+from pyclient.errors import KafkaError, KafkaTimeoutError
 from pyclient.producer.batch_result import BatchResult
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.timers import Deadline
@@ -28,13 +28,12 @@ class Rows(NamedTuple):
     """The rows of a call as they were sent.
 
     `order` has the numbers of the rows as they were sent; None if that was their own order.
-    `sizes` are the bytes of a row's key and value, -1 without one.
+    `sizes` tells a row's timestamp, and the bytes of its key, value and headers, -1 without.
     """
 
     length: int
-    timestamp_ms: int
     order: Sequence[int] | None
-    sizes: Callable[[int], tuple[int, int]]
+    sizes: Callable[[int], tuple[int, int, int, int]]
 
 
 class SentRecords(Sequence[FutureRecordMetadata]):
@@ -57,8 +56,49 @@ class SentRecords(Sequence[FutureRecordMetadata]):
             KafkaError: the first one, by row, of the records that failed.
             IllegalStateError: called in a callback.
         """
+        self._wait(timeout)
+        if not self._all_written:
+            row, error = next(iter(self._failures().items()))
+            error.add_note(f"record {row} of {len(self)}")
+            raise error
+        return len(self)
+
+    def failures(self, timeout: float | None = None) -> dict[int, KafkaError]:
+        """Wait until all records have their outcome; the errors of those that failed, by row.
+
+        Raises:
+            KafkaTimeoutError: some had no outcome after `timeout` seconds; they may still arrive.
+            IllegalStateError: called in a callback.
+        """
+        self._wait(timeout)
+        return {} if self._all_written else self._failures()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the outcome of all records is known."""
+        return all(run.result.is_over for run in self._runs)
+
+    @property
+    def _all_written(self) -> bool:
+        return all(run.result.is_written for run in self._runs)
+
+    def _failures(self) -> dict[int, KafkaError]:
+        order = self._rows.order
+        failed = {}
+        place = 0
+        for run in self._runs:
+            if not run.result.is_written:
+                for index in range(run.length):
+                    error = FutureRecordMetadata(run.result, run.first + index, -1).exception
+                    if error is not None:
+                        row = place + index
+                        failed[row if order is None else order[row]] = error
+            place += run.length
+        return dict(sorted(failed.items()))
+
+    def _wait(self, timeout: float | None) -> None:
         if not self._runs:
-            return 0
+            return
         engine = self._runs[0].result.engine
         deadline = Deadline(engine.clock, None if timeout is None else timeout * 1000)
         for run in self._runs:
@@ -72,11 +112,6 @@ class SentRecords(Sequence[FutureRecordMetadata]):
                     f"{run.result.topic_partition.partition} within {timeout} s; they are still"
                     " on their way"
                 )
-        if not all(run.result.is_written for run in self._runs):
-            for future in self:
-                if future.failed():
-                    future.get()  # which raises
-        return len(self)
 
     def __len__(self) -> int:
         return self._rows.length
@@ -98,7 +133,7 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         number = bisect_right(self._starts, place) - 1
         run = self._runs[number]
         index = run.first + place - self._starts[number]
-        return FutureRecordMetadata(run.result, index, rows.timestamp_ms, *rows.sizes(row))
+        return FutureRecordMetadata(run.result, index, *rows.sizes(row))
 
     def _locate(self) -> None:
         """Compute where each run begins, and the position of each row among those sent."""

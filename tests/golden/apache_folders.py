@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 class ApacheFolder(NamedTuple):
-    """An unpacked folder, and what is said of it."""
+    """An unpacked folder and its description."""
 
     path: Path
     read_uncommitted: dict[TopicPartition, list[Record]]
@@ -44,7 +44,7 @@ class ApacheFolder(NamedTuple):
 
 
 def unpack(kind: str, folder: Path) -> ApacheFolder:
-    """Unpack the folder of a broker that was stopped so."""
+    """Unpack the folder of a broker that was stopped in this way."""
     with tarfile.open(golden_path(f"apache-log-dir-{kind}.tar.xz")) as archive:
         for member in archive:
             if member.isfile():
@@ -70,7 +70,7 @@ def unpack(kind: str, folder: Path) -> ApacheFolder:
 
 
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    """Write a file as Kafka did, with a hole behind what an index holds: zeros take long."""
+    """Write a file as Kafka did, sparse after an index's entries: writing zeros is slow."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = archive.extractfile(member)
     assert content is not None

@@ -1,6 +1,6 @@
 """A history of the admin client: several programs create, grow, configure and delete topics.
 
-Under all that can go wrong; afterwards `TopicChecker` judges.
+All mishaps are on; afterwards `TopicChecker` judges.
 """
 
 import re
@@ -67,7 +67,7 @@ def manage_topics(world: Simulation, checker: TopicChecker, number: int) -> None
 
 
 def connect(world: Simulation) -> KafkaAdminClient:
-    """A client, as soon as one can be had."""
+    """A new client, as soon as one can bootstrap."""
     make = partial(
         KafkaAdminClient,
         bootstrap_timeout_ms=5_000,

@@ -1,4 +1,4 @@
-"""How much CI explores: so many histories of a kind, if they take no longer than this."""
+"""How much CI explores: the histories of each kind, and the most time they may take."""
 
 import os
 

@@ -1,11 +1,10 @@
 """A history of topics that come and go while records are written to them.
 
 Programs create, delete and create topics again under the same names; others send records to
-whatever is there. Every ack promises that the record is on the disk (`flush.messages=1`): as long
-as its topic lives, it is there, at its offset, whatever crashed meanwhile.
+whatever is there. Every ack promises that the record is on disk (`flush.messages=1`): while its
+topic exists, it is there, at its offset, after any crash.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from broker_stub.dispatch import Intervention
@@ -18,9 +17,9 @@ from pyclient.admin import NewTopic
 from pyclient.errors import KafkaError, NoBrokersAvailable
 from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.protocol.messages.produce import ProduceRequest, ProduceResponse
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 from pyclient.records.batch import iter_batches
+from tests.simulation.node_interceptor import NodeInterceptor
 
 NAMES = ("orders", "payments")
 CHANGES = 10
@@ -31,25 +30,16 @@ Place = tuple[bytes, int, int]
 """A topic's id, a partition, an offset: where a record is, for good."""
 
 
-class WrittenRecords:
-    """Notes where the broker says that it has written records, and looks there after each start."""
+class WrittenRecords(NodeInterceptor):
+    """Notes where the broker acknowledged records, and checks those offsets after each start."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: Simulation) -> None:
         self.places: dict[Place, bytes] = {}
-        self._watched: Node | None = None
         self._values: dict[tuple[str, int], dict[tuple[bytes, int], list[bytes]]] = {}
+        super().__init__(world)
 
-    def watch(self, node: Node) -> None:
-        """At the start of every life of the broker: look what is there, and listen."""
-        if node is not self._watched:
-            self._watched = node
-            self.check(node)
-            # Last, so that it hears what the client hears.
-            node.dispatcher.interceptors.append(self)
-
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        """Everything."""
-        return served
+    def on_start(self, node: Node) -> None:
+        self.check(node)
 
     def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
         """Note the values, before the log has them."""
@@ -98,8 +88,7 @@ class WrittenRecords:
 def churn_history(seed: int) -> Simulation:
     """Run the history of a seed, and check it; the world, to look at its trace."""
     with Simulation(seed) as world:
-        written = WrittenRecords()
-        world.broker.watch(written.watch)
+        written = WrittenRecords(world)
         for name in NAMES:
             world.program(make_and_delete, world, name, name=f"admin-{name}")
         senders = [world.program(send, world, name, name=f"sender-{name}") for name in NAMES]
@@ -114,7 +103,7 @@ def churn_history(seed: int) -> Simulation:
 
 
 def make_and_delete(world: Simulation, name: str) -> None:
-    """A program that cannot make up its mind about a topic."""
+    """A program that creates and deletes a topic again and again."""
     chance = world.chance(f"changes of {name}")
     with (
         suppress(NoBrokersAvailable),

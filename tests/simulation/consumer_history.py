@@ -5,11 +5,9 @@ aborted transactions, one of which is deleted and created again; the broker's me
 and then. `GroupChecker` judges.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from broker_stub.dispatch import Intervention
-from broker_stub.node import Node
 from broker_stub.request import RequestContext
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance, chance
@@ -17,11 +15,11 @@ from broker_stub.testing.simulation.conditions import Conditions, drawn
 from broker_stub.testing.simulation.programs import Program
 from pyclient.error_codes import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from pyclient.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 from tests.simulation.group_checker import GroupChecker
 from tests.simulation.group_member import API_TIMEOUT_MS, GroupMember
 from tests.simulation.group_records import FLEETING, GroupRecords
+from tests.simulation.node_interceptor import NodeInterceptor
 
 GROUP = "kitchen"
 COOPERATIVE = ["cooperative-sticky"]
@@ -138,7 +136,7 @@ class ConsumerWorld:
                 consumer.wakeup()
 
     def judge(self) -> None:
-        """Let it be calm after the storm, and wait until everything is owned and read."""
+        """Stop all mishaps, and wait until every partition is owned and every record read."""
         world = self.world
         world.sleep(STORM_MS)
         world.calm()
@@ -158,25 +156,13 @@ class ConsumerWorld:
         self.is_over = True
 
 
-class MetadataBlips:
+class MetadataBlips(NodeInterceptor):
     """Answers Metadata wrongly now and then: no topics, an unknown one, one without leaders."""
 
     def __init__(self, history: ConsumerWorld, draw: Chance) -> None:
         self._history = history
         self._chance = draw
-        self._watched: Node | None = None
-        history.world.broker.watch(self._watch)
-
-    def _watch(self, node: Node) -> None:
-        if node is not self._watched:
-            self._watched = node
-            node.dispatcher.interceptors.append(self)
-
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        return served
-
-    def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
-        return None
+        super().__init__(history.world)
 
     def on_response(
         self,
@@ -184,7 +170,7 @@ class MetadataBlips:
         response: Message | None,
         context: RequestContext,
     ) -> Intervention | None:
-        """Perhaps say something wrong."""
+        """Falsify the response, by chance."""
         history, draw = self._history, self._chance
         if not isinstance(response, MetadataResponse) or not response.topics or history.is_calm:
             return None
@@ -235,7 +221,7 @@ def _wrong(topic: MetadataResponseTopic, how: str) -> MetadataResponseTopic:
 
 
 def conditions_of(seed: int) -> Conditions:
-    """What goes wrong; power losses do not, for records may be gone then."""
+    """The mishaps of a history; no power losses, since those may lose records."""
     return drawn(chance(seed, "conditions"))._replace(power_loss=0.0)
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_stub.testing.simulation import Simulation, explore
+from tests.simulation.budget import HISTORIES, SECONDS
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("admin", "producer", "churn", "groups", "consumer")
+KINDS = ("admin", "producer", "churn", "groups", "consumer", "transactions", "truncation")
 PROCESSES = 2
 
 
@@ -56,6 +57,12 @@ def explore_in_parallel(kind: str, first_seed: int, histories: int, seconds: flo
     return Explored(sum(counts), first_seed + PROCESSES * min(counts))
 
 
+def explore_slice(kind: str, what: str, share: float = 1) -> None:
+    """Explore as many histories as CI has time for: this share of the budget's seconds."""
+    explored = explore_in_parallel(kind, 0, HISTORIES, SECONDS * share)
+    print(f"\n{explored.histories} histories of {what}")
+
+
 def _count_of(process: subprocess.Popen[str], kind: str) -> int:
     output, errors = process.communicate()
     assert process.returncode == 0, f"a history of the {kind} failed:\n{errors}"
@@ -70,7 +77,7 @@ def history_of(kind: str) -> Callable[[int], Simulation]:
 
 
 def main(kind: str, first_seed: str, step: str, histories: str, seconds: str) -> None:
-    """What one process does: explore, and print how many histories it were."""
+    """Explore in one process, and print the number of histories."""
     logging.disable(logging.WARNING)  # expected ones, by the thousand
     end = int(first_seed) + int(step) * int(histories)
     seeds = range(int(first_seed), end, int(step))

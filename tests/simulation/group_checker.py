@@ -1,4 +1,4 @@
-"""What must hold of a group of consumers, whatever happens to it.
+"""What must hold for a group of consumers in every history.
 
 - No partition is owned twice in a generation, and all are owned once things are calm.
 - Within an assignment a reader gets every record from its first one on, once and in order.
@@ -10,18 +10,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from broker_stub.dispatch import Intervention
-from broker_stub.node import Node
 from broker_stub.request import RequestContext
 from broker_stub.testing.delivery_checker import DeliveryChecker
 from broker_stub.testing.simulation import Simulation
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from pyclient.protocol.registry import ApiVersionRange
 from pyclient.protocol.schema import Message
 from pyclient.types import ConsumerGroupMetadata, MemberState, TopicPartition
 from tests.simulation.group_records import FLEETING, GroupRecords, Life, life_of_value
+from tests.simulation.node_interceptor import NodeInterceptor
 
 Returned = Iterable[tuple[TopicPartition, int, bytes]]
 
@@ -58,7 +57,7 @@ class Reader:
                 self.begin(partition)
 
     def begin(self, partition: TopicPartition) -> None:
-        """From here on its records begin anywhere: an assignment, or a seek."""
+        """Its records may begin anywhere after this: an assignment, or a seek."""
         self._epoch += 1
         self._epochs[partition] = self._epoch
         self.last_lives.pop(partition, None)
@@ -100,7 +99,7 @@ class Reader:
         self.last_lives[partition] = life
 
 
-class GroupChecker:
+class GroupChecker(NodeInterceptor):
     """Watches a group: its members report to `Reader`s, the broker's commits are seen here."""
 
     def __init__(self, world: Simulation, group_id: str, is_cooperative: bool) -> None:
@@ -113,9 +112,8 @@ class GroupChecker:
         self._alone: list[Reader] = []
         self._owners: dict[tuple[int, TopicPartition], str] = {}
         self._held: dict[tuple[str, int], set[TopicPartition]] = {}
-        self._watched: Node | None = None
         self._violation: AssertionError | None = None
-        world.broker.watch(self._watch)
+        super().__init__(world)
 
     # --- what consumers report ---------------------------------------------------------------
 
@@ -156,18 +154,6 @@ class GroupChecker:
 
     # --- what the broker is asked ------------------------------------------------------------
 
-    def _watch(self, node: Node) -> None:
-        if node is not self._watched:
-            self._watched = node
-            # Last, so that it hears what the client hears.
-            node.dispatcher.interceptors.append(self)
-
-    def served(self, served: Mapping[int, ApiVersionRange]) -> Mapping[int, ApiVersionRange]:
-        return served
-
-    def on_request(self, request: Message, context: RequestContext) -> Intervention | None:
-        return None
-
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> Intervention | None:
@@ -175,27 +161,30 @@ class GroupChecker:
         if isinstance(request, OffsetCommitRequest) and request.group_id == self._group_id:
             assert isinstance(response, OffsetCommitResponse)
             accepted = {
-                (topic.name, one.partition_index)
+                (topic.topic_id, one.partition_index)
                 for topic in response.topics
                 for one in topic.partitions
                 if not one.error_code
             }
             for topic in request.topics:
                 for one in topic.partitions:
-                    if (topic.name, one.partition_index) in accepted:
-                        partition = TopicPartition(topic.name, one.partition_index)
+                    if (topic.topic_id, one.partition_index) in accepted:
+                        life = self.records.life_with_id(topic.topic_id, one.partition_index)
                         who = context.client_id or ""
                         try:
-                            self._check_commit(who, request, partition, one.committed_offset)
+                            self._check_commit(who, request, life, one.committed_offset)
                         except AssertionError as error:  # the broker must not answer it
                             self._violation = self._violation or error
         return None
 
     def _check_commit(
-        self, who: str, request: OffsetCommitRequest, partition: TopicPartition, offset: int
+        self, who: str, request: OffsetCommitRequest, life: Life | None, offset: int
     ) -> None:
+        if life is None:  # adopted later
+            return
+        partition = TopicPartition(life.topic, life.partition)
         generation, member_id = request.generation_id_or_member_epoch, request.member_id
-        what = f"{who} commits {partition}@{offset} in generation {generation}"
+        what = f"{who} commits {life.key}@{offset} in generation {generation}"
         self._world.note("%s", what)
         held = self._held.get((member_id, generation), ())
         if self._is_cooperative:
@@ -203,13 +192,11 @@ class GroupChecker:
             assert owner is None or who.startswith(owner), f"{what}, which belongs to {owner}"
         else:
             assert partition in held, f"{what}, in which it did not own that"
-        life = self.records.life_of(partition)
-        # By its name alone a broker cannot tell whether a late commit is of an earlier topic.
-        if life is not None and partition.topic != FLEETING:
-            unread = self.records.logs[life].first_unread
-            assert unread is None or offset <= unread, (
-                f"{what}: ahead of {unread}, which nobody got"
-            )
+        log = self.records.logs[life]
+        assert log.first_unread is None or offset <= log.first_unread, (
+            f"{what}: ahead of {log.first_unread}, which nobody got"
+        )
+        assert offset <= log.end_offset, f"{what}: its log ends at {log.end_offset}"
 
     def raise_violation(self) -> None:
         """Raise what the broker's commits have violated, if anything."""

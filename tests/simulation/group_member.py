@@ -1,8 +1,8 @@
 """One consumer of a consumer history: a program that does all that a program may do with one.
 
 It polls, iterates and reads Arrow tables, commits, seeks, pauses, stalls, crashes, closes and
-comes back; it is woken and interrupted meanwhile, and its listener and deserializer take their
-time or raise. What it gets it reports to its `Reader`.
+comes back; it is woken up and interrupted, and its listener and deserializer are slow or raise.
+It reports what it gets to its `Reader`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class GroupMember(ConsumerRebalanceListener):
         return [action for weight, action in weights for _ in range(weight)]
 
     def _end(self) -> None:
-        """Close, and end as a process does, whatever happened."""
+        """Close the consumer and end the process, after any failure."""
         consumer, self.consumer = self.consumer, None
         try:
             if consumer is not None:
@@ -294,7 +294,7 @@ class GroupMember(ConsumerRebalanceListener):
         self.reader.begin(partition)
 
     def _seek_forward(self) -> None:
-        """Skip some records; that nobody gets them is what the program wants."""
+        """Skip some records on purpose: no member gets them."""
         partition = self._any_partition()
         life = None if partition is None else self.reader.last_lives.get(partition)
         if partition is None or life is None or life != self._history.records.life_of(partition):
@@ -414,7 +414,7 @@ class GroupMember(ConsumerRebalanceListener):
     # --- checks ------------------------------------------------------------------------------
 
     def _sample(self, is_assigned: bool = False) -> None:
-        """Say in which generation which partitions are assigned."""
+        """Report the generation and the assigned partitions."""
         consumer = self.consumer
         if self._is_member and consumer is not None:
             metadata, partitions = consumer.group_metadata(), consumer.assignment()

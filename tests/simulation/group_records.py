@@ -40,10 +40,12 @@ class WrittenLog:
 
     Attributes:
         data: offsets and values that readers get, in order.
+        end_offset: behind the last batch.
         unread: the offsets of `data` that no member of the group got yet, and none skipped.
     """
 
     data: dict[int, bytes] = field(default_factory=dict)
+    end_offset: int = 0
     unread: dict[int, None] = field(default_factory=dict)
 
     @property
@@ -70,6 +72,7 @@ class GroupRecords:
         self._is_committed_only = is_committed_only
         self.logs: dict[Life, WrittenLog] = {}
         self.lives: dict[str, int] = {}
+        self._numbers: dict[bytes, tuple[str, int]] = {}
         self._partitions: dict[str, int] = {}
         self._created: dict[str, int] = {}
         self._count = 0
@@ -86,6 +89,9 @@ class GroupRecords:
         number = self._created.get(topic, 0) + 1
         self._created[topic] = self.lives[topic] = number
         self._partitions[topic] = partitions
+        image = self._world.broker.node.image.topic(topic)
+        assert image is not None
+        self._numbers[image.topic_id] = (topic, number)
         for index in range(partitions):
             self.logs[Life(topic, number, index)] = WrittenLog()
 
@@ -157,6 +163,11 @@ class GroupRecords:
         life = Life(partition.topic, number, partition.partition)
         return life if life in self.logs else None
 
+    def life_with_id(self, topic_id: bytes, partition: int) -> Life | None:
+        """The life of a partition by its topic's id; None if nothing is known of it."""
+        life = Life(*self._numbers.get(topic_id, ("", 0)), partition)
+        return life if life in self.logs else None
+
     # --- records -----------------------------------------------------------------------------
 
     def write_some(self) -> None:
@@ -222,6 +233,7 @@ class GroupRecords:
             "writes %d records to %s at %d%s",
             *(len(values), life.key, info.first_offset, "" if is_read else ", aborted"),
         )
+        log.end_offset = info.last_offset + 1
         for offset, value in enumerate(values, info.first_offset):
             sent = self._checker.sent(WRITER, value)
             if is_read:

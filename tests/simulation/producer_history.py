@@ -93,7 +93,7 @@ class ProducerWorld:
         self._before = _logs(node)
 
     def _look(self, node: Node) -> None:
-        """After a power loss: what is left?"""
+        """Called after a power loss: note what is left."""
         before, self._before = self._before, None
         if before is not None:
             after = _logs(node)
@@ -218,7 +218,7 @@ class ProducerUnderTest:
         ]
 
     def _next_record(self) -> tuple[Sent, bytes | None]:
-        """One that can be told from all others, and its key."""
+        """A unique value, and its key."""
         self._count += 1
         chance = self._chance
         value = b"%s/%d/" % (self._name.encode(), self._count)

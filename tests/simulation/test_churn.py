@@ -6,17 +6,15 @@ from broker_stub.log.files.file_names import LOG_SUFFIX
 from broker_stub.metadata.log import CLUSTER_METADATA
 from broker_stub.testing.simulation import explore
 from broker_stub.testing.simulation.disk import SimulatedDisk
-from tests.simulation.budget import HISTORIES, SECONDS
 from tests.simulation.churn_history import churn_history
-from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.explorer import explore_slice
 
 pytestmark = pytest.mark.simulation
 
 
 @pytest.mark.timeout(300)
 def test_flushed_records_of_living_topics_are_there() -> None:
-    explored = explore_in_parallel("churn", 0, HISTORIES, SECONDS / 3)
-    print(f"\n{explored.histories} histories of topics that come and go")
+    explore_slice("churn", "topics that come and go", share=1 / 3)
 
 
 def test_the_check_finds_a_flush_that_forgets_the_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,17 +10,15 @@ from pyclient.consumer.partition_state import PartitionEpoch, PartitionState
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.net.request_manager import PollResult
 from pyclient.types import OffsetAndMetadata, TopicPartition
-from tests.simulation.budget import HISTORIES, SECONDS
 from tests.simulation.consumer_history import consumer_history
-from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.explorer import explore_slice
 
 pytestmark = pytest.mark.simulation
 
 
 @pytest.mark.timeout(300)
 def test_consumers_skip_nothing_and_commit_nothing_that_was_not_returned() -> None:
-    explored = explore_in_parallel("consumer", 0, HISTORIES, SECONDS / 2)
-    print(f"\n{explored.histories} histories of consumers")
+    explore_slice("consumer", "consumers", share=1 / 2)
 
 
 def test_the_check_finds_commits_from_the_fetch_position(monkeypatch: pytest.MonkeyPatch) -> None:

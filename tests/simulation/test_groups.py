@@ -2,11 +2,10 @@
 
 import pytest
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.session_expiration import SessionExpiration
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.session_expiration import SessionExpiration
 from broker_stub.testing.simulation import explore
-from tests.simulation.budget import HISTORIES, SECONDS
-from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.explorer import explore_slice
 from tests.simulation.groups_history import groups_history
 
 pytestmark = pytest.mark.simulation
@@ -14,8 +13,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_groups_read_everything_whatever_happens():
-    explored = explore_in_parallel("groups", 0, HISTORIES, SECONDS / 2)
-    print(f"\n{explored.histories} histories of consumer groups")
+    explore_slice("groups", "consumer groups", share=1 / 2)
 
 
 def test_the_check_finds_a_session_that_is_never_started(monkeypatch):

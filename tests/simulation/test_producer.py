@@ -8,8 +8,7 @@ from broker_stub.testing.simulation import explore
 from pyclient.producer.partition_queue import PartitionQueue
 from pyclient.producer.producer_batch import ProducerBatch
 from pyclient.producer.sequences import PartitionSequences, Sequences
-from tests.simulation.budget import HISTORIES, SECONDS
-from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.explorer import explore_slice
 from tests.simulation.producer_history import producer_history
 
 pytestmark = pytest.mark.simulation
@@ -19,8 +18,7 @@ Leak = Callable[[ProducerBatch, list[bytearray]], list[bytearray]]
 
 @pytest.mark.timeout(300)
 def test_acknowledged_records_are_written_once_and_in_order() -> None:
-    explored = explore_in_parallel("producer", 0, HISTORIES, SECONDS)
-    print(f"\n{explored.histories} histories of producers")
+    explore_slice("producer", "producers")
 
 
 def test_the_check_finds_batches_that_do_not_wait_for_those_before_them(

@@ -1,8 +1,8 @@
-"""`make soak-simulation`: histories that nobody has seen yet, for as long as one likes.
+"""`make soak-simulation`: new histories, for as long as you like.
 
-Each kind goes on where its last run ended, and the first run where CI ends: the total that it
-prints counts those of CI too. A run that finds something does not move on. The place is kept in
-`build/`, which is nobody's but this machine's.
+Each kind continues at the seed where its last run ended, and the first run where CI ends: the
+total that it prints counts CI's histories too. A run that finds a failure does not move on. The
+position is kept in `build/`, for this machine only.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Whether admin calls did to the topics what they said they did.
 
 `TopicLives` knows how the topics were at every moment. The checker is told of every call: what it
-wanted, when, and how it ended; afterwards it holds both against each other. Each creation and each
-alteration carries a mark of its own, a value that nobody else sets, so that the work of one can be
-told from that of another.
+asked for, when, and how it ended; afterwards it compares both. Each creation and each alteration
+sets a unique value, so that the effect of one call can be told from that of another.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -79,7 +78,7 @@ class TopicChecker:
         return self._topics.topics()
 
     def check(self) -> None:
-        """Hold every call against what happened.
+        """Compare every call with what happened.
 
         Raises:
             AssertionError: one does not agree with it.
@@ -101,7 +100,7 @@ class TopicChecker:
         self._check_origins()
 
     def _changes(self, call: Call) -> Iterator[tuple[str, int, float]]:
-        """What happened during a call that would be its work."""
+        """The changes during a call that the call could have made."""
         for number, life in enumerate(self._topics.lives):
             if life.name != call.name:
                 continue
@@ -124,7 +123,7 @@ class TopicChecker:
         )
 
     def _check_error(self, call: Call) -> None:
-        """An error that says something about the topic must have been true meanwhile."""
+        """An error about the topic's state must have been true at some moment of the call."""
         states = self._states_during(call)
         if isinstance(call.error, TopicExistsError):
             assert any(topic is not None for topic in states), f"it did not exist: {call}"
@@ -147,7 +146,7 @@ class TopicChecker:
         return self._topics.states_during(call.name, call.began_ms, call.ended_ms)
 
     def _check_origins(self) -> None:
-        """Every topic is exactly what somebody asked for, and from when that was asked."""
+        """Every topic is what some call asked for, and was not created before that call."""
         by_mark = {one.mark: one for one in self.calls}
         for life in self._topics.lives:
             origin = by_mark.get(life.birth.configs.get(MARK, ""))

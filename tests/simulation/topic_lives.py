@@ -1,8 +1,8 @@
 """The topics of a broker as they were at every moment, over all its crashes.
 
-`TopicLives` watches the broker; it knows when each topic came, grew, was configured anew and
-went. What no call could ever excuse is an error at once: a topic that is half there, one that
-comes back from the dead, and a crash that changes anything but what was just under way.
+`TopicLives` watches the broker; it knows when each topic was created, grew, was reconfigured and
+was deleted. Some states are errors whatever the calls were: a topic that exists in part, one that
+comes back after its deletion, and a crash that changes anything but the change in progress.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ class TopicState(NamedTuple):
 
 @dataclass
 class Life:
-    """A topic from its creation to its end; another one of the same name is another life."""
+    """A topic from its creation to its deletion; recreated, it is another life."""
 
     name: str
     topic_id: bytes
@@ -69,7 +69,7 @@ class TopicLives:
         self._was_busy = False
 
     def watch(self, node: Node) -> None:
-        """The node has done something: note what changed."""
+        """Called after each step of the node: note what changed."""
         there = {one.topic_id: one for one in node.image.topics() if one.name != CONSUMER_OFFSETS}
         before = self._known()
         self._note(node, there)
@@ -108,7 +108,7 @@ class TopicLives:
         return {life.name: life.states[-1][1] for life in self._alive.values()}
 
     def states_during(self, name: str, began_ms: float, ended_ms: float) -> list[TopicState | None]:
-        """How a topic was at each moment of a time; None: it was not there."""
+        """The states of a topic during a period; None where it did not exist."""
         own = [life for life in self.lives if life.name == name]
         moments = {began_ms, ended_ms}
         for life in own:

@@ -1,10 +1,11 @@
 """Partitions as the things that a call is about: requests and responses list them by topic."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pyclient.types import TopicPartition
 
+Topic = TypeVar("Topic")
 Value = TypeVar("Value")
 
 
@@ -14,6 +15,13 @@ def by_topic(items: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[Va
     for key, value in items:
         grouped.setdefault(key.topic, []).append(value)
     return grouped
+
+
+def topics_of(
+    kind: Callable[..., Topic], items: Iterable[tuple[TopicPartition, object]]
+) -> list[Topic]:
+    """What a request says of each partition, in structs with a `name` and `partitions`."""
+    return [kind(name=name, partitions=of) for name, of in by_topic(items).items()]
 
 
 def results_by_partition(response: Any) -> Iterable[tuple[TopicPartition, Any]]:

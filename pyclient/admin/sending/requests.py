@@ -4,6 +4,7 @@ Used by the caller's thread; everything that waits does so in the engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, Final, TypeVar, cast
 
 from pyclient.admin.sending.results import AnyResult, Outcome, Result, error_of
@@ -30,7 +31,7 @@ class AdminRequests:
 
     def __init__(self, engine: Engine, config: Mapping[str, Any]) -> None:
         self._engine = engine
-        self._default_timeout_ms: int = config["default.api.timeout.ms"]
+        self._default_timeout_ms: float = config["default.api.timeout.ms"]
         self._request_timeout_ms: int = config["request.timeout.ms"]
         self._retries_max: int = config["retries"]
         self._backoff = ExponentialBackoff(
@@ -41,6 +42,12 @@ class AdminRequests:
         """The deadline of a call with this timeout."""
         wanted_ms = self._default_timeout_ms if timeout_ms is None else timeout_ms
         return Deadline(self._engine.clock, wanted_ms)
+
+    def within(self, seconds: float) -> "AdminRequests":
+        """The same, for calls that end by this timeout unless they have one of their own."""
+        bounded = copy(self)
+        bounded._default_timeout_ms = seconds * 1000
+        return bounded
 
     def now_ms(self) -> int:
         """The time, as in timestamps of records."""

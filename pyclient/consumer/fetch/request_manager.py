@@ -25,6 +25,7 @@ from pyclient.consumer.fetch.completed_fetch import (
     ResponseMemory,
     next_fetch_offset,
 )
+from pyclient.consumer.fetch.read_replicas import ReadReplicas
 from pyclient.consumer.fetch.session import FetchSession, SessionPartition
 from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.inbox import Inbox
@@ -35,7 +36,9 @@ from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
     CorruptRecordError,
     KafkaError,
+    OffsetNotAvailableError,
     OffsetOutOfRangeError,
+    UnknownLeaderEpochError,
     UnknownServerError,
     UnsupportedVersionError,
 )
@@ -53,20 +56,35 @@ log = logging.getLogger(__name__)
 
 READ_COMMITTED = 1
 _NO_RECORDS = memoryview(b"")
+_NO_REPLICA = -1
 _ASIDE_WAIT_MS = 20
 """How long a broker may hold a fetch aside."""
 
 
+_CHOSEN_BYTES = 4 << 20
+_CHOSEN_BYTES_MAX = 8 << 20
+"""A response of about 4 MB costs the least CPU per record: smaller ones cost more system calls and
+turns, larger ones fall out of the processor's cache before they are decoded."""
+
+
 class FetchOptions(NamedTuple):
-    """The part of a consumer's configuration that fetching needs."""
+    """The part of a consumer's configuration that fetching needs.
+
+    Without `exact_sizes` the manager asks for less than `max_bytes`, and for more than
+    `max_partition_bytes` where a broker leads few partitions, within `buffer_bytes`.
+    """
 
     max_wait_ms: int = 500
     min_bytes: int = 1
     max_bytes: int = 52_428_800
     max_partition_bytes: int = 1_048_576
+    exact_sizes: bool = True
+    buffer_bytes: int = 52_428_800
     isolation_level: int = 0
     check_crcs: bool = True
     use_sessions: bool = True
+    rack_id: str = ""
+    read_replica_ms: float = 300_000
 
 
 class _Route(NamedTuple):
@@ -78,6 +96,13 @@ class _Route(NamedTuple):
     @property
     def connection(self) -> int:
         return aside_connection(self.node) if self.is_aside else self.node
+
+
+class _Plan(NamedTuple):
+    """All that a broker is asked for, while nothing but fetch offsets changes."""
+
+    versions: tuple[int, int]  # of the subscription and the metadata
+    targets: dict[TopicPartition, FetchTarget]
 
 
 class FetchRequestManager:
@@ -102,11 +127,16 @@ class FetchRequestManager:
         self._inbox = inbox
         self._metrics = metrics
         self._watch = watch
+        self._replicas = ReadReplicas(options.read_replica_ms)
         self._sessions: dict[int, FetchSession] = {}
         self._in_flight: dict[int, Mapping[TopicPartition, FetchTarget]] = {}
         self._failures: dict[int, int] = {}  # in a row, by node
         self._rests_until: dict[int | TopicPartition, float] = {}  # after an error
         self._merging: set[int] = set()  # nodes whose fetch waits for the one aside
+        self._plans: dict[int, _Plan] = {}  # by node
+        self._advanced: dict[int, list[FetchTarget]] = {}  # since its last request, by node
+        self._answered: list[int] = []  # connections, since the last look
+        self._looked_at: tuple[int, int] | None = None  # versions; None: look at all partitions
         self._answers = 0
         self._seen: object = None
 
@@ -118,7 +148,8 @@ class FetchRequestManager:
 
     def poll(self, now_ms: float) -> PollResult:
         """The fetches to send now."""
-        seen = (self._subscription.version, self._cluster.snapshot.version, self._answers)
+        versions = (self._subscription.version, self._cluster.snapshot.version)
+        seen = (versions, self._answers)
         wake_at_ms = self._end_rests(now_ms)
         if seen == self._seen:
             return PollResult((), wake_at_ms)
@@ -126,10 +157,50 @@ class FetchRequestManager:
         if self._watch.is_full:
             return PollResult((), wake_at_ms)  # reading from the buffer wakes the loop
         self._seen = seen
-        requests = [
-            self._request(route, targets, now_ms) for route, targets in self._by_route().items()
-        ]
+        answered, self._answered = self._answered, []
+        if versions == self._looked_at and all(
+            self._is_planned(node, versions) for node in answered
+        ):
+            requests = [self._continued(node, now_ms) for node in answered]
+        else:
+            self._looked_at = versions
+            requests = self._planned(versions, now_ms)
         return PollResult(requests, wake_at_ms)
+
+    def _is_planned(self, node: int, versions: tuple[int, int]) -> bool:
+        """Whether the next fetch differs from the last one by its offsets alone."""
+        plan = self._plans.get(node)
+        return (
+            plan is not None
+            and plan.versions == versions
+            and node not in self._in_flight
+            and self._sessions[node].takes_changes
+        )
+
+    def _continued(self, node: int, now_ms: float) -> UnsentRequest:
+        """The next fetch by a plan. Its cost does not grow with the partitions that rest."""
+        targets = self._plans[node].targets
+        advanced = self._advanced.pop(node, [])
+        targets.update({target.partition: target for target in advanced})
+        request = self._new_request(len(targets), is_aside=False)
+        session = self._sessions[node]
+        session.fill_changes(request, self._session_partitions(advanced, len(targets)))
+        return self._sent(request, _Route(node, is_aside=False), session, targets, now_ms)
+
+    def _planned(self, versions: tuple[int, int], now_ms: float) -> list[UnsentRequest]:
+        """Fetches of everything that is not asked for, and plans for the next ones."""
+        wanted, is_whole = self._by_route(now_ms)
+        requests = []
+        for route, targets in wanted.items():
+            if not route.is_aside:
+                self._advanced.pop(route.node, None)
+                self._plans.pop(route.node, None)
+                if is_whole:
+                    self._plans[route.node] = _Plan(versions, targets)
+            requests.append(self._request(route, targets, now_ms))
+        if not is_whole:
+            self._plans.clear()
+        return requests
 
     def close(self, error: KafkaError) -> None:  # noqa: ARG002  the engine tells who asks
         """Drop what was fetched, and wake the caller's thread."""
@@ -142,66 +213,107 @@ class FetchRequestManager:
         for what in over:
             del self._rests_until[what]
             self._seen = None
+            self._looked_at = None
         return min(self._rests_until.values(), default=math.inf)
 
-    def _by_route(self) -> dict[_Route, dict[TopicPartition, FetchTarget]]:
-        """What to fetch now, on each connection that has no fetch in flight."""
+    def _by_route(
+        self, now_ms: float
+    ) -> tuple[dict[_Route, dict[TopicPartition, FetchTarget]], bool]:
+        """What to fetch now, on each connection that has no fetch in flight.
+
+        And whether that is all there is: no partition rests, has no leader, is read from another
+        replica, or is asked for elsewhere than on the first connection to its leader.
+        """
         snapshot = self._cluster.snapshot
         wanted: dict[_Route, dict[TopicPartition, FetchTarget]] = {}
         leaderless = False
+        is_whole = not self._rests_until
         for target in self._subscription.fetchable():
             leader = snapshot.leader_for_partition(target.partition)
             if leader is None:
                 leaderless = True
-            elif target.partition not in self._rests_until and not self._is_asked(target):
-                route = _Route(leader, is_aside=leader in self._in_flight)
+                continue
+            asked = self._asked_on(target)
+            if asked is None and target.partition not in self._rests_until:
+                node = self._replicas.node_for(target.partition, leader, snapshot, now_ms)
+                route = _Route(node, is_aside=node in self._in_flight)
                 connection = route.connection
                 if connection not in self._in_flight and connection not in self._rests_until:
                     wanted.setdefault(route, {})[target.partition] = target
+                is_whole = is_whole and node == leader and not route.is_aside
+            elif asked != leader:
+                is_whole = False
         if leaderless:
             self._cluster.request_update()
-        return wanted
+        return wanted, is_whole and not leaderless
 
-    def _is_asked(self, target: FetchTarget) -> bool:
-        """Whether a fetch is in flight for it, possibly to a former leader."""
-        return any(
-            (asked := targets.get(target.partition)) is not None and asked.epoch == target.epoch
-            for targets in self._in_flight.values()
-        )
+    def _asked_on(self, target: FetchTarget) -> int | None:
+        """The connection on which a fetch is in flight for it, possibly to a former leader."""
+        for connection, targets in self._in_flight.items():
+            asked = targets.get(target.partition)
+            if asked is not None and asked.epoch == target.epoch:
+                return connection
+        return None
 
     def _request(
         self, route: _Route, targets: Mapping[TopicPartition, FetchTarget], now_ms: float
     ) -> UnsentRequest:
-        options, connection = self._options, route.connection
-        max_wait_ms = options.max_wait_ms
+        connection = route.connection
         if route.is_aside:
             session = FetchSession(connection, enabled=False)
-            max_wait_ms = min(max_wait_ms, _ASIDE_WAIT_MS)
         else:
             session = self._sessions.setdefault(
-                connection, FetchSession(connection, options.use_sessions)
+                connection, FetchSession(connection, self._options.use_sessions)
             )
-        request = FetchRequest(
+        request = self._new_request(len(targets), route.is_aside)
+        session.fill(request, self._session_partitions(targets.values(), len(targets)))
+        return self._sent(request, route, session, targets, now_ms)
+
+    def _new_request(self, partitions: int, is_aside: bool) -> FetchRequest:
+        options = self._options
+        max_wait_ms = min(options.max_wait_ms, _ASIDE_WAIT_MS) if is_aside else options.max_wait_ms
+        return FetchRequest(
             max_wait_ms=max_wait_ms,
             min_bytes=options.min_bytes,
-            max_bytes=options.max_bytes,
+            max_bytes=self._sizes(partitions)[0],
             isolation_level=options.isolation_level,
+            rack_id=options.rack_id,
         )
-        session.fill(request, self._session_partitions(targets.values()))
+
+    def _sizes(self, partitions: int) -> tuple[int, int]:
+        """How many bytes to ask a broker for, in all and of each of so many partitions."""
+        options = self._options
+        if options.exact_sizes:
+            return options.max_bytes, options.max_partition_bytes
+        room = max(options.buffer_bytes, options.max_partition_bytes)
+        max_bytes = min(_CHOSEN_BYTES_MAX, room, options.max_bytes)
+        share = max(_CHOSEN_BYTES // partitions, options.max_partition_bytes)
+        return max_bytes, min(share, max_bytes)
+
+    def _sent(
+        self,
+        request: FetchRequest,
+        route: _Route,
+        session: FetchSession,
+        targets: Mapping[TopicPartition, FetchTarget],
+        now_ms: float,
+    ) -> UnsentRequest:
+        connection = route.connection
         self._in_flight[connection] = targets
         self._watch.on_sent(connection, targets.keys(), now_ms)
         self._metrics.fetch_sent()
         return UnsentRequest(request, connection, partial(self._on_done, route, session, now_ms))
 
     def _session_partitions(
-        self, targets: Iterable[FetchTarget]
+        self, targets: Iterable[FetchTarget], partitions: int
     ) -> dict[TopicPartition, SessionPartition]:
         snapshot = self._cluster.snapshot
+        max_partition_bytes = self._sizes(partitions)[1]
         return {
             partition: SessionPartition(
                 snapshot.topic_id(partition.topic),
                 fetch_offset,
-                self._options.max_partition_bytes,
+                max_partition_bytes,
                 snapshot.leader_epoch_for_partition(partition),
             )
             for partition, _, fetch_offset in targets
@@ -220,12 +332,15 @@ class FetchRequestManager:
         node = route.connection
         targets = self._in_flight.pop(node)
         self._answers += 1
+        self._answered.append(node)
         if route.is_aside and route.node in self._merging:
             self._merging.discard(route.node)
             self._rests_until.pop(route.node, None)
         if isinstance(outcome, KafkaError):
             session.on_failure()
             self._watch.on_failed(node, str(outcome), now_ms)
+            for partition in targets:
+                self._replicas.forget(partition)
             self._on_failure(node, outcome, now_ms)
             return
         assert isinstance(outcome, FetchResponse)
@@ -241,7 +356,13 @@ class FetchRequestManager:
         for partition, data in session.answers(outcome):
             name = None if data.error_code == NONE else for_code(data.error_code).__name__
             self._watch.on_partition(partition, name, now_ms)
-            fetch = self._complete(targets[partition], data, memory, now_ms)
+            if data.error_code != NONE:
+                self._plans.pop(node, None)
+            fetch = self._complete(targets[partition], data, memory, node, now_ms)
+            if data.preferred_read_replica != _NO_REPLICA:
+                snapshot = self._cluster.snapshot
+                self._replicas.prefer(partition, data.preferred_read_replica, snapshot, now_ms)
+                self._looked_at = None
             if fetch is not None:
                 completed.append(fetch)
             if data.error_code != NONE and data.current_leader.leader_id >= 0:
@@ -265,6 +386,7 @@ class FetchRequestManager:
         """Nothing flows: if a fetch aside is about to end, the next fetch has its partitions."""
         if aside_connection(node) in self._in_flight:
             self._merging.add(node)
+            self._plans.pop(node, None)
             self._rests_until[node] = now_ms + 2 * _ASIDE_WAIT_MS
 
     def _on_failure(self, node: int, error: KafkaError, now_ms: float) -> None:
@@ -279,13 +401,19 @@ class FetchRequestManager:
     def _rest_node(self, node: int, now_ms: float) -> None:
         failures = self._failures.get(node, 0)
         self._failures[node] = failures + 1
+        self._plans.pop(node, None)
         self._rests_until[node] = now_ms + self._backoff.backoff_ms(failures)
 
     def _wake_node(self, node: int) -> None:
         self._rests_until[node] = 0.0
 
     def _complete(
-        self, target: FetchTarget, data: PartitionData, memory: ResponseMemory, now_ms: float
+        self,
+        target: FetchTarget,
+        data: PartitionData,
+        memory: ResponseMemory,
+        connection: int,
+        now_ms: float,
     ) -> CompletedFetch | None:
         at = PartitionEpoch(target.partition, target.epoch)
         if data.error_code != NONE:
@@ -300,7 +428,11 @@ class FetchRequestManager:
             return None
         if not records:
             return None
-        if next_offset == target.fetch_offset:
+        if next_offset != target.fetch_offset:
+            if connection in self._plans:
+                advanced = target._replace(fetch_offset=next_offset)
+                self._advanced.setdefault(connection, []).append(advanced)
+        else:
             # Not a whole batch: the caller's thread raises. Do not fetch it again until then.
             self._subscription.fail(at)
         aborted = None
@@ -321,7 +453,13 @@ class FetchRequestManager:
         """Retry after the back-off, or pass the error to the caller's thread."""
         topic, partition = target.partition
         what = f"{topic}-{partition} at offset {target.fetch_offset}"
+        follower = None
+        if error is not UnknownLeaderEpochError:
+            follower = self._replicas.forget(target.partition)
         for_caller = error in (OffsetOutOfRangeError, CorruptRecordError)
+        if error is OffsetOutOfRangeError and follower is not None:
+            # A follower may not have it yet, or any more; the leader knows.
+            for_caller, error = False, OffsetNotAvailableError
         if for_caller or not (error.retriable or error is UnknownServerError):
             at = PartitionEpoch(target.partition, target.epoch)
             if not self._subscription.fail(at):

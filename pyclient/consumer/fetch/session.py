@@ -85,6 +85,19 @@ class FetchSession:
         self._partitions = dict(wanted)
         self._topic_names = {want.topic_id: tp.topic for tp, want in wanted.items()}
 
+    @property
+    def takes_changes(self) -> bool:
+        """Whether the next request may be made by `fill_changes`."""
+        return self.is_incremental() and not self._is_renewal_due
+
+    def fill_changes(
+        self, request: FetchRequest, changed: Mapping[TopicPartition, SessionPartition]
+    ) -> None:
+        """Fill in what changed since the last request; the other partitions stay as they were."""
+        request.session_id, request.session_epoch = self._id, self._epoch
+        request.topics = _topics(changed)
+        self._partitions.update(changed)
+
     def topic_name(self, name: str, topic_id: Uuid) -> str | None:
         """The topic of a response, which names it by id from version 13 on."""
         return name if topic_id == ZERO_UUID else self._topic_names.get(topic_id)

@@ -12,6 +12,7 @@
 - `membership`: the interface of all protocols
 - `poll_interval`: `max.poll.interval.ms`
 - `program_work`: the parts of a rebalance that run the program's assignors
+- `protocols`: makes the membership by the protocol that is used
 - `solo`: subscribed topics without a group
 - `topic_partitions`: partitions grouped by topic, as bytes
 """

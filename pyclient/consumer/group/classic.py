@@ -35,6 +35,7 @@ from pyclient.consumer.group.member_state import (
     MemberState,
 )
 from pyclient.consumer.group.membership import (
+    GroupMembership,
     MembershipFigures,
     MembershipStatus,
     RebalanceStep,
@@ -81,7 +82,7 @@ _NO_LONGER_THIS_MEMBER = (UnknownMemberIdError, IllegalGenerationError, FencedIn
 _ABOUT_MEMBER = (RebalanceInProgressError, *_NO_LONGER_THIS_MEMBER)
 
 
-class ClassicMembership:
+class ClassicMembership(GroupMembership):
     """A member of a classic group. See `membership.GroupMembership`."""
 
     def __init__(
@@ -109,7 +110,7 @@ class ClassicMembership:
         self._backoff = backoff
         self._inbox = inbox
         self._run_step = run_step
-        self._member = Member(options)
+        self._member = Member(options, self._assignors)
         self._state = MemberState.LEFT
         self._since_ms = 0.0  # in this state
         self._now_ms = 0.0  # of the last turn
@@ -170,6 +171,7 @@ class ClassicMembership:
             coordinator_since_ms=self._coordinator.since_ms,
             needs_coordinator=state is MemberState.STABLE,
             last_heartbeat_at_ms=self._heartbeat.received_at_ms,
+            heartbeat_interval_ms=self._options.heartbeat_interval_ms,
         )
 
     def _waits_for(self, state: MemberState) -> str | None:
@@ -247,10 +249,8 @@ class ClassicMembership:
         A static member says nothing: it may come back within its session without a
         rebalance.
         """
-        connection = self._coordinator.connection
+        connection = self._coordinator.free_connection
         if self._member.member_id and not self._member.is_static and connection is not None:
-            if self._state in BETWEEN_GENERATIONS:
-                connection = self._coordinator.other_connection
             log.info("group %s: leaving: %s", self._options.group_id, reason)
             self._is_leaving = True
             request = self._member.leave_request(reason)
@@ -350,9 +350,8 @@ class ClassicMembership:
         """What to give up before joining: everything, or what is not subscribed to any more."""
         if self._protocol is RebalanceProtocol.EAGER:
             return tuple(sorted(owned))
-        return tuple(
-            sorted(one for one in owned if not self._subscription.is_subscribed(one.topic))
-        )
+        topics = self._subscription.topics  # of a pattern, those that exist
+        return tuple(sorted(one for one in owned if one.topic not in topics))
 
     def _join_again_if_lost(self, now_ms: float) -> None:
         """Join once more, on a new connection, if no answer came for long.
@@ -375,7 +374,7 @@ class ClassicMembership:
         if attempt != self._attempt:
             return
         self._now_ms = now_ms
-        failure = failure_of(outcome, "joining the group")
+        failure = failure_of(outcome, "joining the group") or self._member.mismatch_of(outcome)
         if failure is not None and not isinstance(failure, MemberIdRequiredError):
             self._on_rebalance_error(failure, now_ms)
             return
@@ -394,11 +393,7 @@ class ClassicMembership:
             self._move(MemberState.SYNCING)
             self._sync([])
             return
-        assignor = self._assignors.get(outcome.protocol_name or "")
-        if assignor is None:
-            error = ProtocolError(f"the group chose {outcome.protocol_name!r} as its assignor")
-            self._on_rebalance_error(error, now_ms)
-            return
+        assignor = self._assignors[outcome.protocol_name or ""]
         work = partial(lead, assignor, outcome, self._protocol, self._cluster.snapshot)
         self._leader = None
         self._ask(MemberState.LEADING, StepKind.WORK, work=work)
@@ -421,10 +416,11 @@ class ClassicMembership:
         self._lead_if_possible()
 
     def _lead_if_possible(self) -> None:
-        """Assign, once there is metadata about all topics, or news that there is none."""
+        """Assign, once there is metadata about all topics; a list of all lacks what is not."""
         snapshot, leader = self._cluster.snapshot, self._leader
         assert leader is not None
-        if leader.knows_all(snapshot) or snapshot.version != self._leader_waits_for:
+        is_newer = snapshot.version != self._leader_waits_for
+        if leader.knows_all(snapshot) or (is_newer and self._interest.asks_for_all):
             self._leader_waits_for = None
             work = partial(assign, leader, snapshot)
             self._step = RebalanceStep(StepKind.WORK, work=work)
@@ -443,7 +439,7 @@ class ClassicMembership:
         if attempt != self._attempt or self._state is not MemberState.SYNCING:
             return
         self._now_ms = now_ms
-        failure = failure_of(outcome, "syncing with the group")
+        failure = failure_of(outcome, "syncing with the group") or self._member.mismatch_of(outcome)
         if failure is not None:
             self._on_rebalance_error(failure, now_ms)
             return
@@ -455,22 +451,33 @@ class ClassicMembership:
             return
         partitions = tuple(assignment.topic_partitions())
         if not all(self._subscription.is_subscribed(topic) for topic in assignment.partitions):
-            self._reason = "the subscribed topics have changed"
-            self._prepared = None
-            self._move(MemberState.UNJOINED)
+            self._on_other_topics(sorted(assignment.partitions), now_ms)
             return
         generation = self._member.generation
         assert generation is not None
-        assignor = self._assignors.get(generation.protocol_name)
-        work = None
-        if assignor is not None:
-            work = partial(assignor.on_assignment, assignment, generation.generation_id)
+        assignor = self._assignors[generation.protocol_name]
+        work = partial(assignor.on_assignment, assignment, generation.generation_id)
         self._failures = 0
         self._rebalance_total += 1
         self._prepared = None  # what the assignors tell the leader may change with it
         names = ", ".join(f"{topic}-{number}" for topic, number in partitions)
         log.info("group %s: assigned partitions: %s", self._options.group_id, names or "none")
         self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions, work)
+
+    def _on_other_topics(self, topics: list[str], now_ms: float) -> None:
+        """The leader assigned topics that are not subscribed to: join again."""
+        self._reason = "the subscribed topics have changed"
+        self._prepared = None
+        if self._subscription.topics == self._joined_topics:  # so they were not, ever
+            log.warning(
+                "group %s: the leader assigned topics %s, which are not all subscribed to",
+                self._options.group_id,
+                topics,
+            )
+            self._reason = "the assignment has topics that are not subscribed to"
+            self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
+            self._failures += 1
+        self._move(MemberState.UNJOINED)
 
     def _on_heartbeat(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
         if isinstance(outcome, KafkaError):
@@ -585,6 +592,7 @@ class ClassicMembership:
     def _enter(self, state: MemberState) -> None:
         self._state = state
         self._since_ms = self._now_ms
+        self._coordinator.is_held_up = state in BETWEEN_GENERATIONS
         if state in BETWEEN_GENERATIONS:
             self._standing = in_rebalance
         else:

@@ -16,6 +16,7 @@ from pyclient.net.request_manager import (
     Outcome,
     PollResult,
     UnsentRequest,
+    aside_connection,
     coordinator_connection,
 )
 from pyclient.protocol.messages.find_coordinator import (
@@ -39,9 +40,17 @@ class NodeDirectory(Protocol):
     def disconnect(self, node: int, now_ms: float) -> None:
         """Close the connection; its requests fail."""
 
+    def in_flight_count(self, node: int) -> int:
+        """How many requests are not answered yet."""
+
 
 class CoordinatorFinder:
-    """Finds the group's coordinator, again whenever it is lost."""
+    """Finds the group's coordinator, again whenever it is lost.
+
+    Attributes:
+        is_held_up: a join or sync is on the connection, which the coordinator may hold back until
+            it has heard of all members. Everything behind it waits. Set by the membership.
+    """
 
     def __init__(
         self,
@@ -62,6 +71,7 @@ class CoordinatorFinder:
         self._wanted = False
         self._failures = 0
         self._retry_at_ms = 0.0
+        self.is_held_up = False
 
     @property
     def connection(self) -> int | None:
@@ -73,13 +83,12 @@ class CoordinatorFinder:
         return self._connection
 
     @property
-    def other_connection(self) -> int | None:
-        """The same broker by its first connection.
-
-        For what must not wait: behind a join, which the coordinator answers when it has heard of
-        all members, everything on the connection does.
-        """
-        return None if self._connection is None else coordinator_connection(self._connection)
+    def free_connection(self) -> int | None:
+        """For what must not wait behind a join, nor behind a fetch that waits for data."""
+        if self._connection is None or not self.is_held_up:
+            return self._connection
+        node = coordinator_connection(self._connection)
+        return aside_connection(node) if self._nodes.in_flight_count(node) else node
 
     @property
     def since_ms(self) -> float:

@@ -20,8 +20,7 @@ from pyclient.types import TopicPartition
 class GroupLeader:
     """The leader's view of one generation.
 
-    Owned by the I/O thread. `assign` changes nothing but what `observe` does, so another thread
-    may run it while the I/O thread only waits for it.
+    Owned by the I/O thread. Another thread may run `assign` while the I/O thread only waits for it.
     """
 
     def __init__(
@@ -29,10 +28,15 @@ class GroupLeader:
         assignor: AbstractPartitionAssignor,
         members: Iterable[JoinGroupResponseMember],
         protocol: RebalanceProtocol = RebalanceProtocol.EAGER,
+        keeps_assignment: bool = False,
     ) -> None:
-        """`protocol` is what the members of the group rebalance by."""
+        """`protocol` is what the members of the group rebalance by.
+
+        `keeps_assignment`: a static leader is back, and the assignment of its group stands.
+        """
         self._assignor = assignor
         self._protocol = protocol
+        self._keeps_assignment = keeps_assignment
         self._members = decode_subscriptions(members)
         subscriptions = {member.topics for member in self._members.values()}
         self._topics = frozenset(topic for topics in subscriptions for topic in topics)
@@ -48,13 +52,15 @@ class GroupLeader:
         return all(t in snapshot.topics or t in snapshot.topic_errors for t in self._topics)
 
     def assign(self, snapshot: ClusterMetadata) -> list[SyncGroupRequestAssignment]:
-        """Who is to read what, of the topics that there are.
+        """Who is to read what, of the topics that there are; nothing if the assignment stands.
 
         Raises:
             KafkaError: an assignor of the program gave partitions away that members still own,
                 in a cooperative group.
         """
-        self.observe(snapshot)
+        self._counts = self._count(snapshot)
+        if self._keeps_assignment:
+            return []
         assignments = self._assignor.assign_from(snapshot, self._members)
         if self._protocol is RebalanceProtocol.COOPERATIVE and not isinstance(
             self._assignor, CooperativeStickyAssignor
@@ -66,10 +72,6 @@ class GroupLeader:
             )
             for member_id, assignment in assignments.items()
         ]
-
-    def observe(self, snapshot: ClusterMetadata) -> None:
-        """The assignment is one of this snapshot."""
-        self._counts = self._count(snapshot)
 
     def is_outdated(self, snapshot: ClusterMetadata) -> bool:
         """Whether topics or partitions came or went since."""

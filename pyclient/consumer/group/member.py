@@ -3,19 +3,27 @@
 Knows no states: `classic.py` decides when to send what. The I/O thread only, but for `metadata`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from pyclient.consumer.group.assignors import MemberSubscription
 from pyclient.consumer.group.consumer_protocol import PROTOCOL_TYPE, encode_subscription
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.error_codes import NONE, for_code
-from pyclient.errors import KafkaError
+from pyclient.errors import InconsistentGroupProtocolError, KafkaError
 from pyclient.net.request_manager import Outcome
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
-from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pyclient.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pyclient.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
 from pyclient.types import ConsumerGroupMetadata, TopicPartition
 
 _NO_GENERATION = -1
@@ -61,10 +69,13 @@ class Member:
         generation: what it is part of; None outside of any.
     """
 
-    def __init__(self, options: GroupOptions) -> None:
+    def __init__(self, options: GroupOptions, assignors: Collection[str]) -> None:
+        """`assignors` are the names that it offers."""
         self.options = options
+        self._assignors = assignors
         self.member_id = ""
         self.generation: Generation | None = None
+        self._last_generation: Generation | None = None
 
     @property
     def is_static(self) -> bool:
@@ -73,6 +84,7 @@ class Member:
 
     def forget(self, keep_member_id: bool) -> None:
         """Drop the generation."""
+        self._last_generation = self.generation or self._last_generation
         self.generation = None
         if not keep_member_id:
             self.member_id = ""
@@ -85,8 +97,14 @@ class Member:
         return Committer(generation_id, member_id, self.options.group_instance_id)
 
     def metadata(self, state: str) -> ConsumerGroupMetadata:
-        """A snapshot for the program. Any thread."""
-        generation_id, member_id, _ = self.generation or (_NO_GENERATION, "", "")
+        """A snapshot for the program. Any thread.
+
+        After the membership is lost, the generation that it was lost in: the coordinator refuses
+        a transaction's offsets with it. Without one it would accept them, unchecked.
+        """
+        generation_id, member_id, _ = (
+            self.generation or self._last_generation or (_NO_GENERATION, "", "")
+        )
         options = self.options
         return ConsumerGroupMetadata(
             options.group_id, generation_id, member_id, options.group_instance_id, state
@@ -169,6 +187,28 @@ class Member:
         # Both ways: brokers before 2.4 know the first, later ones the second.
         return LeaveGroupRequest(
             group_id=self.options.group_id, member_id=self.member_id, members=[identity]
+        )
+
+    def mismatch_of(self, outcome: Outcome) -> KafkaError | None:
+        """The error, if a join or sync belongs to a group of another kind, or by other rules."""
+        if not isinstance(outcome, JoinGroupResponse | SyncGroupResponse):
+            return None
+        kind, name = outcome.protocol_type, outcome.protocol_name
+        if kind not in (None, PROTOCOL_TYPE):  # brokers before 2.4 do not tell
+            return InconsistentGroupProtocolError(
+                f"group {self.options.group_id!r} is of type {kind!r} and not {PROTOCOL_TYPE!r}: "
+                "give the consumer a group of its own"
+            )
+        if isinstance(outcome, JoinGroupResponse):
+            expected = self._assignors
+        elif name is None:
+            return None
+        else:
+            expected = (self._present().protocol_name,)
+        if name in expected:
+            return None
+        return InconsistentGroupProtocolError(
+            f"the coordinator chose {name!r} as the assignor; expected was {', '.join(expected)}"
         )
 
     def _present(self) -> Generation:

@@ -6,10 +6,10 @@ when the step is done.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.errors import KafkaError
@@ -39,6 +39,7 @@ class RebalanceStep:
 
     Attributes:
         partitions: what to revoke, or all that is to be assigned.
+        topic_ids: of the topics to be assigned, if the coordinator names them by id.
         work: the program's code to run, after the revocation and before the assignment.
         result, error: what `work` returned or raised.
         has_revoked: whether partitions were given up.
@@ -55,6 +56,7 @@ class RebalanceStep:
         "partitions",
         "progress",
         "result",
+        "topic_ids",
         "work",
     )
 
@@ -63,10 +65,12 @@ class RebalanceStep:
         kind: StepKind,
         partitions: tuple[TopicPartition, ...] = (),
         work: Callable[[], Any] | None = None,
+        topic_ids: Mapping[str, bytes] | None = None,
     ) -> None:
         self.kind = kind
         self.partitions = partitions
         self.work = work
+        self.topic_ids = topic_ids or {}
         self.result: Any = None
         self.error: BaseException | None = None
         self.has_revoked = False
@@ -116,6 +120,7 @@ class MembershipStatus:
         awaits_program: whether it waits for the program to poll.
         needs_coordinator: whether it sends heartbeats now.
         last_heartbeat_at_ms: when the coordinator last answered one.
+        heartbeat_interval_ms: how often it sends them now; in some protocols the coordinator says.
     """
 
     state: str
@@ -127,10 +132,25 @@ class MembershipStatus:
     coordinator_since_ms: float = 0.0
     needs_coordinator: bool = False
     last_heartbeat_at_ms: float | None = None
+    heartbeat_interval_ms: float = 0.0
+
+
+class OffsetReader(NamedTuple):
+    """The member as which committed offsets are looked up; the default is none.
+
+    With a member epoch, the coordinator refuses a lookup of a member that is behind: else it
+    could start where another has gone on meanwhile.
+    """
+
+    member_id: str | None = None
+    member_epoch: int = -1
 
 
 class GroupMembership(Protocol):
-    """A member of a group, or of none. The I/O thread only, but for what says otherwise."""
+    """A member of a group, or of none. The I/O thread only, but for what says otherwise.
+
+    Methods with a body are for protocols that need nothing else.
+    """
 
     def poll(self, now_ms: float) -> PollResult:
         """The requests to send now."""
@@ -165,6 +185,17 @@ class GroupMembership(Protocol):
         A protocol whose member gets a new epoch while it keeps its partitions returns the
         member as it is now.
         """
+
+    def offset_reader(self) -> OffsetReader:
+        """The member as which to look up committed offsets."""
+        return OffsetReader()
+
+    def on_lookup_error(self, error: KafkaError, reader: OffsetReader) -> bool:  # noqa: ARG002
+        """The coordinator refused a lookup: whether to repeat it as the member that is now.
+
+        Only for errors that are not retried anyway.
+        """
+        return False
 
     def metadata(self) -> ConsumerGroupMetadata:
         """A snapshot for the program. Any thread."""

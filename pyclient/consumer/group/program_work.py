@@ -47,10 +47,7 @@ def lead(
     snapshot: ClusterMetadata,
 ) -> LedRebalance:
     """Read the members' subscriptions, and assign if the metadata has all topics."""
-    leader = GroupLeader(assignor, response.members, protocol)
-    if response.skip_assignment:  # a static leader is back, and nothing has changed
-        leader.observe(snapshot)
-        return LedRebalance(leader, snapshot.version, [])
+    leader = GroupLeader(assignor, response.members, protocol, response.skip_assignment)
     if not leader.knows_all(snapshot):
         return LedRebalance(leader, snapshot.version, None)
     return assign(leader, snapshot)

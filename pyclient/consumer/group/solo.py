@@ -9,6 +9,7 @@ from typing import Final
 
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.membership import (
+    GroupMembership,
     MembershipFigures,
     MembershipStatus,
     RebalanceStep,
@@ -27,7 +28,7 @@ _MISSING_VERSIONS: Final = 3
 """After so many metadata responses without it, a topic of a pattern is gone."""
 
 
-class SoloMembership:
+class SoloMembership(GroupMembership):
     """A group of one that no broker knows of. See `membership.GroupMembership`."""
 
     def __init__(

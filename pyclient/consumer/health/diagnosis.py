@@ -61,6 +61,9 @@ def diagnose(
         return Diagnosis("leaderless", _why_leaderless(facts, snapshot), should_flow=True)
     if facts.position is None:
         return Diagnosis("starting", f"its offset is looked up at node {leader}", should_flow=True)
+    if facts.is_validating:
+        reason = f"its position is validated with node {leader}"
+        return Diagnosis("validating", reason, should_flow=True)
     if facts.paused:
         return _PAUSED
     return _diagnose_fetching(facts, leader, watch, now_ms, patience_ms)

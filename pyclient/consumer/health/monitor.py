@@ -80,7 +80,6 @@ class HealthMonitor:
         poll_timer: PollTimer,
         group_id: str | None,
         fetch_wait_ms: float,
-        heartbeat_interval_ms: float,
     ) -> None:
         """`coordinator` tells why there is none, if one is needed."""
         self._clock = clock
@@ -94,7 +93,6 @@ class HealthMonitor:
         self._poll_timer = poll_timer
         self._group_id = group_id
         self._fetch_patience_ms = fetch_wait_ms + STALLED_AFTER_MS
-        self._heartbeat_patience_ms = heartbeat_interval_ms + STALLED_AFTER_MS
         self._looked_at_ms = -math.inf
         self._wake_at_ms = math.inf
         self._seen: dict[TopicPartition, _Seen] = {}
@@ -209,7 +207,7 @@ class HealthMonitor:
         if status.coordinator is None:
             return status.coordinator_since_ms + STALLED_AFTER_MS
         heard_at_ms = max(status.last_heartbeat_at_ms or 0.0, status.since_ms)
-        return heard_at_ms + self._heartbeat_patience_ms + 1
+        return heard_at_ms + status.heartbeat_interval_ms + STALLED_AFTER_MS + 1
 
     def _membership_stall(
         self, status: MembershipStatus, now_ms: float
@@ -227,7 +225,7 @@ class HealthMonitor:
             ):
                 return status.coordinator_since_ms, self._coordinator() or "no coordinator"
             heard_at_ms = max(status.last_heartbeat_at_ms or 0.0, status.since_ms)
-            if now_ms - heard_at_ms > self._heartbeat_patience_ms:
+            if now_ms - heard_at_ms > status.heartbeat_interval_ms + STALLED_AFTER_MS:
                 return heard_at_ms, f"{status.coordinator} does not answer heartbeats"
         return None
 

@@ -10,12 +10,14 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import NamedTuple, Protocol, TypeAlias
 
 from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.coordinator import CoordinatorFinder
+from pyclient.consumer.offsets.named_commits import NamedCommits
 from pyclient.error_codes import NONE, for_code
 from pyclient.errors import (
     CommitFailedError,
@@ -33,6 +35,7 @@ from pyclient.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import OffsetAndMetadata, TopicPartition
 
@@ -75,52 +78,31 @@ class CommitErrors(Protocol):
         """The coordinator refused a commit: the error to report, or who is to commit instead."""
 
 
+@dataclass(eq=False, slots=True)
 class Commit:
     """One commit. Made by the caller's thread, then used by the I/O thread.
 
     Attributes:
+        topic_ids: of the topics that the offsets are in, where that is known.
         on_done: called on the I/O thread, with None if all is well.
         is_abandoned: the caller has gone; do not send it again. Set by any thread.
     """
 
-    __slots__ = (
-        "committer",
-        "expires_at_ms",
-        "failures",
-        "is_abandoned",
-        "is_done",
-        "last_error",
-        "made_at_ms",
-        "offsets",
-        "on_done",
-        "retries",
-        "retry_at_ms",
-        "sent_at_ms",
-        "unknown_topic_total",
-    )
-
-    def __init__(
-        self,
-        offsets: Offsets,
-        committer: Committer,
-        on_done: OnCommitted,
-        made_at_ms: float,
-        expires_at_ms: float,
-        retries: CommitRetries,
-    ) -> None:
-        self.offsets = offsets
-        self.committer = committer
-        self.on_done = on_done
-        self.made_at_ms = made_at_ms
-        self.expires_at_ms = expires_at_ms
-        self.retries = retries
-        self.is_abandoned = False
-        self.is_done = False
-        self.retry_at_ms = 0.0
-        self.sent_at_ms = 0.0
-        self.failures = 0
-        self.unknown_topic_total = 0
-        self.last_error: KafkaError | None = None
+    offsets: Offsets
+    committer: Committer
+    on_done: OnCommitted
+    made_at_ms: float
+    expires_at_ms: float
+    retries: CommitRetries
+    topic_ids: Mapping[TopicPartition, bytes] = field(default_factory=dict)
+    stale: KafkaError | None = field(default=None, init=False)  # why some offsets were dropped
+    is_abandoned: bool = field(default=False, init=False)
+    is_done: bool = field(default=False, init=False)
+    retry_at_ms: float = field(default=0.0, init=False)
+    sent_at_ms: float = field(default=0.0, init=False)
+    failures: int = field(default=0, init=False)
+    unknown_topic_total: int = field(default=0, init=False)
+    last_error: KafkaError | None = field(default=None, init=False)
 
     def abandon(self) -> None:
         """Nobody waits for it any more. Any thread."""
@@ -130,7 +112,22 @@ class Commit:
         """Report the result, once."""
         if not self.is_done:
             self.is_done = True
-            self.on_done(error)
+            self.on_done(error or self.stale)
+
+    def drop_recreated(self, snapshot: ClusterMetadata) -> None:
+        """Leave out the offsets in topics that were deleted and recreated since."""
+        gone = [
+            partition
+            for partition, topic_id in self.topic_ids.items()
+            if snapshot.topic_id(partition.topic) not in (topic_id, ZERO_UUID)
+            and partition in self.offsets
+        ]
+        if gone:
+            names = ", ".join(f"{topic}-{number}" for topic, number in gone)
+            self.stale = UnknownTopicIdError(
+                f"not committing offsets of {names}: the topic was deleted and recreated"
+            )
+            self.offsets = {one: at for one, at in self.offsets.items() if one not in gone}
 
     def yield_to(self, later: "Commit") -> None:
         """A later commit must not be overwritten by a retry of this one."""
@@ -164,7 +161,9 @@ class CommitManager:
         cluster: Cluster,
         backoff: ExponentialBackoff,
         membership: CommitErrors,
+        named: NamedCommits,
     ) -> None:
+        self._named = named
         self._group_id = group_id
         self._coordinator = coordinator
         self._cluster = cluster
@@ -196,6 +195,10 @@ class CommitManager:
         for commit in waiting:
             if connection is None or now_ms < commit.retry_at_ms:
                 self._waiting.append(commit)
+                continue
+            commit.drop_recreated(self._cluster.snapshot)
+            if not commit.offsets:
+                commit.end(None)
             else:
                 requests.append(self._request(commit, connection, now_ms))
         wake_at_ms = self._next_expiry_ms()
@@ -247,11 +250,13 @@ class CommitManager:
         self._in_flight.append(commit)
         committer = commit.committer
         snapshot = self._cluster.snapshot
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, number), offset in commit.offsets.items():
-            topics.setdefault(topic, []).append(
+        topics: dict[tuple[str, bytes], list[OffsetCommitRequestPartition]] = {}
+        for partition, offset in commit.offsets.items():
+            topic = partition.topic
+            topic_id = commit.topic_ids.get(partition) or snapshot.topic_id(topic)
+            topics.setdefault((topic, topic_id), []).append(
                 OffsetCommitRequestPartition(
-                    partition_index=number,
+                    partition_index=partition.partition,
                     committed_offset=offset.offset,
                     committed_leader_epoch=offset.leader_epoch,
                     committed_metadata=offset.metadata,
@@ -263,16 +268,18 @@ class CommitManager:
             member_id=committer.member_id,
             group_instance_id=committer.group_instance_id,
             topics=[
-                OffsetCommitRequestTopic(
-                    name=name, topic_id=snapshot.topic_id(name), partitions=partitions
-                )
-                for name, partitions in topics.items()
+                OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=partitions)
+                for (name, topic_id), partitions in topics.items()
             ],
         )
-        return UnsentRequest(request, connection, partial(self._on_done, commit))
+        return UnsentRequest(request, connection, partial(self._on_done, commit, request))
 
-    def _on_done(self, commit: Commit, outcome: Outcome, now_ms: float) -> None:
+    def _on_done(
+        self, commit: Commit, request: OffsetCommitRequest, outcome: Outcome, now_ms: float
+    ) -> None:
         self._in_flight.remove(commit)
+        if isinstance(outcome, OffsetCommitResponse):
+            self._note_named(request, outcome)
         if isinstance(outcome, KafkaError):
             error: KafkaError | None = outcome
         else:
@@ -294,6 +301,21 @@ class CommitManager:
         else:
             commit.committer = verdict
             self._retry(commit, error, now_ms)
+
+    def _note_named(self, request: OffsetCommitRequest, response: OffsetCommitResponse) -> None:
+        """Remember what was committed by name alone."""
+        accepted = {
+            TopicPartition(topic.name, one.partition_index)
+            for topic in response.topics
+            for one in topic.partitions
+            if one.error_code == NONE and topic.topic_id == ZERO_UUID
+        }
+        if accepted:
+            for topic in request.topics:
+                for one in topic.partitions:
+                    partition = TopicPartition(topic.name, one.partition_index)
+                    if partition in accepted:
+                        self._named.add(partition, topic.topic_id, one.committed_offset)
 
     def _retry(self, commit: Commit, error: KafkaError, now_ms: float) -> None:
         commit.last_error = error

@@ -3,7 +3,6 @@
 The caller's thread only. `CommitManager` sends them from the I/O thread.
 """
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
@@ -38,7 +37,7 @@ class CommitCalls:
         self._requests = requests
         self._wait = wait
         self._api_timeout_ms = api_timeout_ms
-        self._in_flight: deque[Pending[None]] = deque()  # only `close` waits for these
+        self._in_flight: list[Pending[None]] = []  # asynchronous, and not called back yet
 
     def commit(
         self,
@@ -49,6 +48,8 @@ class CommitCalls:
     ) -> None:
         """Commit, and wait for the result; retried until `timeout_ms`.
 
+        The callbacks of earlier commits are called before it returns.
+
         Raises:
             KafkaError: the offsets were not committed.
         """
@@ -57,10 +58,20 @@ class CommitCalls:
         try:
             self._requests.commit(offsets, timeout_ms, CommitRetries.WAITED_FOR, pending=pending)
             self._wait.result(pending, timeout_ms, call, interruptible)
-        except BaseException:  # an interrupt may come anywhere
+        except BaseException as error:  # an interrupt may come anywhere
             pending.abandon()
+            if isinstance(error, KafkaError):
+                self._call_back()
             raise
         self._on_committed(offsets)
+        self._call_back()
+
+    def _call_back(self) -> None:
+        """Run the callbacks of the commits that are done."""
+        done = [one for one in self._in_flight if one.is_done]
+        self._wait.run_callbacks_until(
+            lambda: not any(one in self._in_flight for one in done), self._api_timeout_ms
+        )
 
     def commit_before_revocation(self, offsets: Offsets, timeout_ms: float) -> Pending[None]:
         """Commit what is about to be given up, with retries, without waiting for it."""
@@ -69,12 +80,25 @@ class CommitCalls:
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None) -> Pending[None]:
         """Commit, without retries; the callback runs on the caller's thread, in a later poll."""
-        then = partial(self._then, offsets, callback or self.default_callback)
-        pending = self._requests.commit(offsets, self._api_timeout_ms, CommitRetries.NONE, then)
+        pending = self._requests.new_pending()
+
+        def then(error: KafkaError | None) -> None:
+            self._forget(pending)  # first: the callback may commit, and wait for these
+            self._then(offsets, callback or self.default_callback, error)
+
         self._in_flight.append(pending)
-        while self._in_flight[0].is_done and len(self._in_flight) > 1:
-            self._in_flight.popleft()
+        try:
+            self._requests.commit(
+                offsets, self._api_timeout_ms, CommitRetries.NONE, then, pending=pending
+            )
+        except BaseException:  # there is no group, or an interrupt
+            self._forget(pending)
+            raise
         return pending
+
+    def _forget(self, pending: Pending[None]) -> None:
+        if pending in self._in_flight:
+            self._in_flight.remove(pending)
 
     def are_done(self) -> bool:
         """Whether every commit of `commit_async` has its result."""

@@ -4,13 +4,17 @@ The I/O thread only. A failed lookup is retried until its deadline; that of a pa
 has no deadline.
 """
 
+import logging
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+from pyclient.consumer.cluster import Cluster
 from pyclient.consumer.group.coordinator import CoordinatorFinder
+from pyclient.consumer.group.membership import OffsetReader
 from pyclient.consumer.inbox import Inbox
+from pyclient.consumer.offsets.named_commits import NamedCommits
 from pyclient.consumer.offsets.reset import start_by_default
 from pyclient.consumer.partition_state import PartitionEpoch
 from pyclient.consumer.subscription_state import SubscriptionState
@@ -19,16 +23,35 @@ from pyclient.errors import KafkaError, KafkaTimeoutError
 from pyclient.net.request_manager import Outcome, PollResult, UnsentRequest
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
 )
+from pyclient.protocol.primitives import ZERO_UUID
 from pyclient.timers import ExponentialBackoff
 from pyclient.types import OffsetAndMetadata, TopicPartition
 
+log = logging.getLogger(__name__)
+
 _NOT_COMMITTED = -1
+
+_AnyPartition: TypeAlias = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 CommittedOffsets: TypeAlias = dict[TopicPartition, OffsetAndMetadata]
 """Partitions without a committed offset are left out."""
+
+
+class OffsetReaders(Protocol):
+    """What lookups ask of the membership."""
+
+    def offset_reader(self) -> OffsetReader:
+        """The member as which to look up committed offsets."""
+
+    def on_lookup_error(self, error: KafkaError, reader: OffsetReader) -> bool:
+        """The coordinator refused a lookup: whether to repeat it as the member that is now."""
 
 
 class _Lookup:
@@ -56,12 +79,18 @@ class CommittedOffsetManager:
         group_id: str,
         coordinator: CoordinatorFinder,
         subscription: SubscriptionState,
+        cluster: Cluster,
         backoff: ExponentialBackoff,
         inbox: Inbox,
+        named: NamedCommits,
+        membership: OffsetReaders,
     ) -> None:
         self._group_id = group_id
         self._coordinator = coordinator
         self._subscription = subscription
+        self._cluster = cluster
+        self._named = named
+        self._membership = membership
         self._backoff = backoff
         self._inbox = inbox
         self._waiting: list[_Lookup] = []
@@ -86,7 +115,8 @@ class CommittedOffsetManager:
             lookup.on_done(self._timeout(lookup))
         if not self._waiting:
             return PollResult((), self._next_expiry_ms())
-        connection = self._coordinator.want()
+        self._coordinator.want()
+        connection = self._coordinator.free_connection
         requests = []
         waiting, self._waiting = self._waiting, []
         for lookup in waiting:
@@ -159,53 +189,105 @@ class CommittedOffsetManager:
         topics: dict[str, list[int]] = {}
         for topic, number in lookup.partitions:
             topics.setdefault(topic, []).append(number)
-        # The form for one group: all versions of brokers can answer it.
+        snapshot = self._cluster.snapshot
+        topic_ids = {topic: snapshot.topic_id(topic) for topic in topics}
+        # Both ways: brokers before 3.0 know the first, later ones the second.
+        reader = self._membership.offset_reader()
+        group = OffsetFetchRequestGroup(
+            group_id=self._group_id,
+            member_id=reader.member_id,
+            member_epoch=reader.member_epoch,
+            topics=[
+                OffsetFetchRequestTopics(
+                    name=name, topic_id=topic_ids[name], partition_indexes=numbers
+                )
+                for name, numbers in topics.items()
+            ],
+        )
         request = OffsetFetchRequest(
             group_id=self._group_id,
             topics=[
                 OffsetFetchRequestTopic(name=name, partition_indexes=numbers)
                 for name, numbers in topics.items()
             ],
+            groups=[group],
             # Offsets of a transaction that is not decided yet: wait for the decision.
             require_stable=True,
         )
         lookup.trouble = KafkaTimeoutError(f"{self._coordinator.describe()} has not answered")
         self._in_flight[lookup] = None
-        return UnsentRequest(request, connection, partial(self._on_done, lookup))
+        on_done = partial(self._on_done, lookup, topic_ids, reader)
+        return UnsentRequest(request, connection, on_done)
 
-    def _on_done(self, lookup: _Lookup, outcome: Outcome, now_ms: float) -> None:
+    def _on_done(
+        self,
+        lookup: _Lookup,
+        topic_ids: Mapping[str, bytes],
+        reader: OffsetReader,
+        outcome: Outcome,
+        now_ms: float,
+    ) -> None:
         if lookup not in self._in_flight:
             return  # it has expired
         del self._in_flight[lookup]
-        found = outcome if isinstance(outcome, KafkaError) else _committed(outcome)
+        found = outcome if isinstance(outcome, KafkaError) else self._committed(outcome, topic_ids)
         if not isinstance(found, KafkaError):
             lookup.on_done(found)
             return
         self._coordinator.on_error(found, now_ms)
         lookup.trouble = found
-        if found.retriable:
+        if found.refresh_metadata:
+            self._cluster.request_update()
+        if found.retriable or self._membership.on_lookup_error(found, reader):
             lookup.retry_at_ms = now_ms + self._backoff.backoff_ms(lookup.failures)
             lookup.failures += 1
             self._waiting.append(lookup)
         else:
             lookup.on_done(found)
 
+    def _committed(
+        self, response: object, topic_ids: Mapping[str, bytes]
+    ) -> CommittedOffsets | KafkaError:
+        """What a response says, or its first error."""
+        assert isinstance(response, OffsetFetchResponse)
+        if not response.groups:
+            if response.error_code != NONE:
+                return for_code(response.error_code)()
+            topics = [(topic.name, False, topic.partitions) for topic in response.topics]
+            return self._offsets(topics, topic_ids)
+        names = {topic_id: name for name, topic_id in topic_ids.items()}
+        (group,) = response.groups
+        if group.error_code != NONE:
+            return for_code(group.error_code)()
+        by_id = [
+            (topic.name or names.get(topic.topic_id, ""), not topic.name, topic.partitions)
+            for topic in group.topics
+        ]
+        return self._offsets(by_id, topic_ids)
 
-def _committed(response: object) -> CommittedOffsets | KafkaError:
-    """What a response says, or its first error."""
-    assert isinstance(response, OffsetFetchResponse)
-    if response.error_code != NONE:
-        return for_code(response.error_code)()
-    offsets: CommittedOffsets = {}
-    for topic in response.topics:
-        for partition in topic.partitions:
-            name = f"{topic.name}-{partition.partition_index}"
-            if partition.error_code != NONE:
-                return for_code(partition.error_code)(f"the committed offset of {name}")
-            if partition.committed_offset != _NOT_COMMITTED:
-                offsets[TopicPartition(topic.name, partition.partition_index)] = OffsetAndMetadata(
-                    partition.committed_offset,
-                    partition.metadata,
-                    partition.committed_leader_epoch,
+    def _offsets(
+        self,
+        topics: Iterable[tuple[str, bool, Sequence[_AnyPartition]]],
+        topic_ids: Mapping[str, bytes],
+    ) -> CommittedOffsets | KafkaError:
+        offsets: CommittedOffsets = {}
+        for topic, is_by_id, partitions in topics:
+            for one in partitions:
+                partition = TopicPartition(topic, one.partition_index)
+                name = f"{topic}-{one.partition_index}"
+                if one.error_code != NONE:
+                    return for_code(one.error_code)(f"the committed offset of {name}")
+                offset = one.committed_offset
+                if offset == _NOT_COMMITTED:
+                    continue
+                topic_id = topic_ids.get(topic, ZERO_UUID)
+                if not is_by_id and self._named.is_of_another_topic(partition, topic_id, offset):
+                    log.warning(
+                        "ignoring offset %d, committed for %s before the topic was deleted and "
+                        "recreated", offset, name,
+                    )  # fmt: skip
+                    continue
+                offsets[partition] = OffsetAndMetadata(
+                    offset, one.metadata, one.committed_leader_epoch
                 )
-    return offsets
+        return offsets

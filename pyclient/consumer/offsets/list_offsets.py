@@ -7,6 +7,7 @@ metadata. Retriable errors are retried until the lookup's deadline.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -37,6 +38,7 @@ FoundOffset: TypeAlias = OffsetAndTimestamp | KafkaError | None
 """None where the partition has no record from that moment on."""
 
 
+@dataclass(eq=False, slots=True)
 class OffsetLookup:
     """One partition's lookup.
 
@@ -48,35 +50,15 @@ class OffsetLookup:
             `on_done` is not called.
     """
 
-    __slots__ = (
-        "expires_at_ms",
-        "failures",
-        "is_wanted",
-        "on_done",
-        "partition",
-        "retry_at_ms",
-        "seen_version",
-        "timestamp",
-        "trouble",
-    )
-
-    def __init__(
-        self,
-        partition: TopicPartition,
-        timestamp: int,
-        on_done: Callable[[FoundOffset], None],
-        expires_at_ms: float,
-        is_wanted: Callable[[], bool],
-    ) -> None:
-        self.partition = partition
-        self.timestamp = timestamp
-        self.on_done = on_done
-        self.expires_at_ms = expires_at_ms
-        self.is_wanted = is_wanted
-        self.retry_at_ms = 0.0
-        self.seen_version = -1  # of the metadata that has no leader
-        self.failures = 0
-        self.trouble: KafkaError | None = None
+    partition: TopicPartition
+    timestamp: int
+    on_done: Callable[[FoundOffset], None]
+    expires_at_ms: float
+    is_wanted: Callable[[], bool]
+    retry_at_ms: float = field(default=0.0, init=False)
+    seen_version: int = field(default=-1, init=False)  # of the metadata that has no leader
+    failures: int = field(default=0, init=False)
+    trouble: KafkaError | None = field(default=None, init=False)
 
     def expire(self) -> None:
         """Fail the lookup with a timeout that names the last error."""

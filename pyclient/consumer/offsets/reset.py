@@ -121,9 +121,6 @@ class OffsetResetManager:
                 retry = partial(self._subscription.retry_any, [at])
                 self._inbox.post_error(found, before_raise=retry)
         else:
-            self._subscription.start_at(at, found.offset, _epoch(found.leader_epoch))
+            # Without an epoch, as in Java: where a log begins or ends now needs no validation.
+            self._subscription.start_at(at, found.offset, NO_LEADER_EPOCH)
             self._inbox.ring()  # wakes a caller that waits for the position
-
-
-def _epoch(leader_epoch: int | None) -> int:
-    return NO_LEADER_EPOCH if leader_epoch is None else leader_epoch

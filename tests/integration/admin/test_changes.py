@@ -20,6 +20,7 @@ from pyclient.errors import (
 from pyclient.protocol.messages.create_topics import CreateTopicsRequest
 from pyclient.protocol.messages.delete_records import DeleteRecordsRequest
 from pyclient.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.types import parse_uuid
 
 ORDERS = TopicPartition("orders", 0)
@@ -177,10 +178,12 @@ def test_a_topic_can_be_named_by_its_id(admin):
         admin.delete_topics([topic_id])
 
 
-def test_a_topic_can_be_used_once_it_was_waited_for(admin):
+def test_a_topic_can_be_used_once_it_was_waited_for(admin, broker):
     created = admin.create_topics({"payments": {"num_partitions": 3}}, wait_for_metadata=True)
     assert created["topics"][0]["num_partitions"] == 3
-    admin.wait_for_topics(["payments"], timeout_ms=0)
+    asked = broker.requests.count(MetadataRequest)
+    admin.wait_for_topics(["payments"])
+    assert broker.requests.count(MetadataRequest) == asked + 1  # it was there at the first look
 
 
 def test_a_group_is_listed_described_and_deleted(admin, broker, records):

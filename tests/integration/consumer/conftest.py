@@ -28,7 +28,7 @@ def fill(kafka_broker):
 
 @pytest.fixture
 def new_consumer(servers):
-    """Makes consumers that start at the beginning, and hear of rebalances soon."""
+    """Makes consumers that start at the beginning and learn of rebalances quickly."""
     made = []
     defaults = {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 50}
 
@@ -44,7 +44,7 @@ def new_consumer(servers):
 
 @pytest.fixture
 def read():
-    """Poll until so many records are there: [(partition, number)]."""
+    """Poll until there are `count` records: [(partition, number)]."""
 
     def read(consumer, count, **options):
         found = []

@@ -69,7 +69,7 @@ def test_the_recipe_for_exactly_once_goes_on_with_the_stored_offsets(orders: Bro
 def test_every_option_it_names_is_there() -> None:
     options = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)(?:=[^`]*)?`", GUIDE))
     calls = {name for name in vars(ConsumerRebalanceListener) if name.startswith("on_")}
-    calls |= {"poll_arrow", "timeout_ms"}
+    calls |= {"poll_arrow", "timeout_ms", "on_consume", "divergent_offsets"}
     assert all(DEFINITION.knows(option) for option in options - calls)
 
 

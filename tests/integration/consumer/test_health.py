@@ -73,6 +73,12 @@ class Reader:
     def healed(self):
         self.poll_until(lambda: self.consumer.health().is_healthy, HEALED_WITHIN_MS)
 
+    def recover(self, count):
+        """Read the records, be healthy again, and close."""
+        self.read(count)
+        self.healed()
+        self.consumer.close()
+
 
 def in_world(scenario):
     """Run a test as the program of a calm world."""
@@ -195,9 +201,7 @@ def test_a_coordinator_that_cannot_be_found_at_the_start():
         assert "the coordinator of group 'g' is unknown: finding it failed" in stall.reason
         fault.cancel()
         reader.send(b"a")
-        reader.read(2)
-        reader.healed()
-        reader.consumer.close()
+        reader.recover(2)
 
     in_world(scenario)
 
@@ -216,9 +220,7 @@ def test_a_leader_that_does_not_exist():
         assert reader.consumer.health().partitions[P0].state == "leaderless"
         assert reader.consumer.health().partitions[P0].leader is None
         fault.cancel()
-        reader.read(2)
-        reader.healed()
-        reader.consumer.close()
+        reader.recover(2)
 
     in_world(scenario)
 
@@ -234,9 +236,7 @@ def test_a_join_that_is_never_answered_on_a_connection_that_looks_alive():
         assert reader.consumer.health().membership.state == "joining"
         fault.cancel()
         reader.send(b"a")
-        reader.read(2)
-        reader.healed()
-        reader.consumer.close()
+        reader.recover(2)
 
     in_world(scenario)
 

@@ -96,3 +96,14 @@ def test_what_an_interceptor_raises_goes_nowhere(new_consumer, fill, caplog):
 def test_a_class_that_does_not_exist_is_refused(new_consumer):
     with pytest.raises(KafkaConfigurationError, match="cannot be used"):
         new_consumer("orders", interceptors=["nowhere.Nothing"])
+
+
+def test_arrow_tables_pass_interceptors_by_and_their_commits_do_not(new_consumer, fill):
+    fill("orders", count=6)
+    witness = Witness()
+    consumer = new_consumer(group_id="kitchen", enable_auto_commit=False, interceptors=[witness])
+    consumer.assign([P0])
+    assert consumer.poll_arrow(timeout_ms=20_000, max_records=6).num_rows == 6
+    consumer.commit()
+    assert witness.consumed == []
+    assert witness.committed == [6]

@@ -53,6 +53,25 @@ def test_the_default_is_to_start_at_the_end(servers, fill, read):
         assert read(consumer, 2) == [(0, 10), (0, 11)]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (8 << 20, 4 << 20)),
+        ({"fetch_max_bytes": 52_428_800}, (52_428_800, 1 << 20)),
+        ({"max_partition_fetch_bytes": 1 << 20}, (52_428_800, 1 << 20)),
+        ({"fetch_max_bytes": 7_000, "max_partition_fetch_bytes": 6_000}, (7_000, 6_000)),
+        ({"fetch_buffer_bytes": 3 << 20}, (3 << 20, 3 << 20)),
+    ],
+)
+def test_fetch_sizes_are_those_that_the_program_sets(
+    new_consumer, fill, read, kafka_broker, options, expected
+):
+    fill("orders", count=10)
+    read(new_consumer("orders", **options), 10)
+    request = kafka_broker.requests.of(FetchRequest)[0]
+    assert (request.max_bytes, request.topics[0].partitions[0].partition_max_bytes) == expected
+
+
 def test_seeks_go_where_they_say(new_consumer, fill, read):
     fill("orders", partitions=2, count=10)
     consumer = new_consumer()
@@ -155,6 +174,30 @@ def test_records_come_as_arrow_columns(new_consumer, fill):
     assert numbers == {0: list(range(50)), 1: list(range(50))}
     assert consumer.position(P0) == 50
     assert consumer.poll_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "size"),
+    [
+        ({}, None, 8 << 20),
+        ({"fetch_max_bytes": 30_000_000}, None, 30_000_000),
+        ({"fetch_max_bytes": 30_000_000}, 5_000, 5_000),
+    ],
+)
+def test_an_arrow_table_is_bounded_in_bytes(new_consumer, fill, monkeypatch, options, asked, size):
+    fill("orders")
+    consumer = new_consumer("orders", **options)
+    collect = consumer._loop.core.collector.collect_columns
+    bounds = []
+    monkeypatch.setattr(
+        consumer._loop.core.collector,
+        "collect_columns",
+        lambda builder, max_bytes, *others: (
+            bounds.append(max_bytes) or collect(builder, max_bytes, *others)
+        ),
+    )
+    assert consumer.poll_arrow(timeout_ms=20_000, max_bytes=asked).num_rows
+    assert set(bounds) == {size}
 
 
 def test_deserializers_make_keys_and_values(new_consumer, fill):

@@ -20,6 +20,7 @@ from pyclient.protocol.messages.list_offsets import ListOffsetsRequest
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
 from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest
+from pyclient.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from pyclient.protocol.messages.sync_group import SyncGroupRequest
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
@@ -32,7 +33,7 @@ GROUP_APIS = [
     OffsetCommitRequest,
     LeaveGroupRequest,
 ]
-OTHER_APIS = [FetchRequest, ListOffsetsRequest, MetadataRequest]
+OTHER_APIS = [FetchRequest, ListOffsetsRequest, MetadataRequest, OffsetForLeaderEpochRequest]
 FREQUENT_APIS = [
     JoinGroupRequest,
     SyncGroupRequest,

@@ -2,8 +2,10 @@
 
 import pytest
 
-from pyclient import KafkaAdminClient, TopicPartition
-from pyclient.errors import NoOffsetForPartitionError
+from pyclient import KafkaAdminClient, OffsetAndMetadata, TopicPartition
+from pyclient.errors import NoOffsetForPartitionError, UnknownTopicIdError
+from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
+from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest
 
 P0 = TopicPartition("orders", 0)
 
@@ -42,3 +44,63 @@ def test_a_recreated_topic_without_a_reset_is_an_error(new_consumer, fill, read,
         consumer.poll(timeout_ms=20_000)
     consumer.seek(P0, 6)
     assert read(consumer, 2) == [(0, 6), (0, 7)]
+
+
+ALL_EIGHT = [(0, number) for number in range(8)]
+
+
+def test_offsets_of_the_old_topic_are_not_committed_for_the_new_one(
+    new_consumer, fill, read, recreate
+):
+    fill("orders", count=5)
+    consumer = new_consumer(
+        "orders", group_id="kitchen", enable_auto_commit=False, allow_auto_create_topics=False
+    )
+    assert len(read(consumer, 5)) == 5
+    recreate(count=8)
+    with pytest.raises(UnknownTopicIdError):
+        consumer.commit({P0: OffsetAndMetadata(5)})
+    assert consumer.committed(P0) is None
+    assert read(consumer, 8) == ALL_EIGHT
+    consumer.enforce_rebalance()
+    assert read(consumer, 8) == ALL_EIGHT  # again: nothing was committed
+
+
+def test_automatic_commits_go_on_in_a_recreated_topic(new_consumer, fill, read, recreate):
+    fill("orders", count=5)
+    consumer = new_consumer(
+        "orders", group_id="kitchen", auto_commit_interval_ms=0, allow_auto_create_topics=False
+    )
+    assert len(read(consumer, 5)) == 5
+    recreate(count=8)
+    assert read(consumer, 8) == ALL_EIGHT
+    consumer.enforce_rebalance()
+    fill("orders", count=1, first=8)
+    assert read(consumer, 1) == [(0, 8)]
+    consumer.commit()
+    assert consumer.committed(P0) == 9
+
+
+def test_a_commit_by_name_that_hit_the_new_topic_is_not_read_from(
+    kafka_broker, new_consumer, fill, read, recreate, caplog
+):
+    kafka_broker.faults.hide(OffsetCommitRequest, above=9)  # as brokers before Kafka 4.1
+    kafka_broker.faults.hide(OffsetFetchRequest, above=9)
+    fill("orders", count=5)
+    consumer = new_consumer(
+        "orders",
+        group_id="kitchen",
+        enable_auto_commit=False,
+        fetch_max_wait_ms=10,
+        allow_auto_create_topics=False,
+    )
+    assert len(read(consumer, 5)) == 5
+    consumer.pause(P0)
+    assert consumer.poll(timeout_ms=100) == {}  # the last fetch is over: it hears of nothing now
+    recreate(count=8)
+    consumer.commit()
+    consumer.resume(P0)
+    assert read(consumer, 8) == ALL_EIGHT
+    consumer.enforce_rebalance()
+    assert read(consumer, 8) == ALL_EIGHT
+    assert "ignoring offset 5" in caplog.text

@@ -30,7 +30,7 @@ def new_producer(kafka_broker: Broker) -> Iterator[NewProducer]:
 def written(kafka_broker: Broker) -> Callable[[str, int], list]:
     """Reads a partition's records from the broker's own log, in the order they are there.
 
-    With `at_least`, waits a while until there are so many.
+    With `at_least`, waits up to ten seconds for that many.
     """
 
     def read(topic: str, partition: int = 0, at_least: int = 0) -> list:

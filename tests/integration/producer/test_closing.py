@@ -1,4 +1,4 @@
-"""Flushing and closing a producer that others use, that waits, or that is interrupted."""
+"""Flushing and closing a producer that is shared, blocked or interrupted."""
 
 import threading
 
@@ -50,7 +50,7 @@ def test_several_threads_that_close_all_wait_for_what_is_on_its_way(kafka_broker
     assert witness.events == ["acknowledged"] * 11 + ["closed"]
 
 
-def test_whoever_has_no_time_ends_it_for_all(kafka_broker, new_producer):
+def test_a_close_with_a_timeout_of_zero_ends_all_concurrent_closes(kafka_broker, new_producer):
     witness = Witness()
     producer = new_producer(interceptors=[witness])
     producer.send("orders", b"first").get(10)

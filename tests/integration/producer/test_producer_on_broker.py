@@ -10,6 +10,7 @@ import pytest
 from pyclient import KafkaProducer
 from pyclient.errors import InvalidRecordError, RecordTooLargeError
 from pyclient.protocol.messages.produce import ProduceRequest
+from tests.support.threads import run_on_threads, switching
 
 
 @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
@@ -75,17 +76,9 @@ def test_eight_threads_send_and_nothing_is_lost_torn_or_twice(
             value = b"%d:%d" % (thread, number)
             producer.send("orders", value, key=b"%d" % (number % 7), partition=number % 3)
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(interval or before)
-    try:
-        threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with switching(interval or sys.getswitchinterval()):
+        run_on_threads(8, send)
         producer.flush(timeout=60)
-    finally:
-        sys.setswitchinterval(before)
     for partition in range(3):
         found = [tuple(map(int, r.value.split(b":"))) for r in written("orders", partition)]
         for thread in range(8):

@@ -5,7 +5,6 @@ simulation has only one thread at a time.
 """
 
 import os
-import sys
 import threading
 from pathlib import Path
 
@@ -21,15 +20,6 @@ from pyclient.timers import Deadline
 THREADS = 8
 RECORDS = 600  # a thread
 PARTITIONS = 3
-
-
-@pytest.fixture
-def restless():
-    """Threads that switch as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def sockets() -> int:

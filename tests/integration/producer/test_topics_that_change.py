@@ -1,4 +1,4 @@
-"""Topics that grow, are deleted, or are made anew while a producer sends to them."""
+"""Topics that grow, are deleted, or are recreated while a producer sends to them."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def admin(kafka_broker):
 
 
 def seen_by(producer, topic, count):
-    """Have the producer look until it knows of so many partitions of a topic."""
+    """Refresh the producer's metadata until a topic has `count` partitions."""
     metadata = producer._core.engine.metadata
     while len((snapshot := metadata.snapshot).partitions_for_topic(topic) or ()) != count:
         metadata.request_update()
@@ -33,7 +33,7 @@ def test_new_partitions_get_keys_and_records_without_one(kafka_broker, new_produ
     assert {future.get(0).partition for future in others} == {0, 1, 2, 3}
 
 
-def test_a_topic_made_anew_with_fewer_partitions_is_sent_to(kafka_broker, new_producer, admin):
+def test_a_topic_recreated_with_fewer_partitions_is_sent_to(kafka_broker, new_producer, admin):
     kafka_broker.create_topic("orders", partitions=20)
     producer = new_producer(allow_auto_create_topics=False)
     for number in range(20):

@@ -25,7 +25,7 @@ OLDER = {
     "perform_leader_election": ["election_type", "topic_partitions", "timeout_ms"],
 }
 # As docs/admin.md lists them.
-ONLY_HERE = {"alter_client_quotas", "describe_client_quotas", "lag"}
+ONLY_HERE = {"alter_client_quotas", "describe_client_quotas", "end_transaction", "lag"}
 MORE_ARGUMENTS = {
     "describe_topics": ["include_authorized_operations"],
     "reset_group_offsets": ["dry_run"],

@@ -141,6 +141,32 @@ def test_a_partitioner_of_the_programs_own_does_as_it_likes_with_keys() -> None:
 
 
 @pytest.mark.parametrize("option", ["transactional_id", "transactional.id"])
-def test_transactions_are_refused_by_name(option: str) -> None:
-    with pytest.raises(KafkaConfigurationError, match="transactions are not supported yet"):
-        parse({option: "t"})
+def test_a_transactional_producer_is_idempotent(option: str) -> None:
+    config = parse({option: "copier-1"})
+    assert config["transactional.id"] == "copier-1"
+    assert config["enable.idempotence"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"transactional_id": "t", "acks": 1}, "transactions need acks=all"),
+        ({"transactional_id": "t", "retries": 0}, "transactions need acks=all and retries above 0"),
+        (
+            {"transactional_id": "t", "enable_idempotence": False},
+            "transactions need idempotence",
+        ),
+        ({"transactional_id": ""}, "transactional.id is empty"),
+        ({"transaction_timeout_ms": 5_000}, "only a transactional producer"),
+        ({"transactional_id": "t", "transaction_timeout_ms": 0}, "from 1 to"),
+        (
+            {"transactional_id": "t", "transaction_two_phase_commit_enable": True},
+            r"use prepare_transaction\(\)",
+        ),
+    ],
+)
+def test_what_transactions_cannot_do_without_is_refused(
+    options: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(KafkaConfigurationError, match=reason):
+        parse(options)

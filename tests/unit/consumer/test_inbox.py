@@ -1,4 +1,4 @@
-"""What is posted runs on the caller's thread; what rings ends its wait."""
+"""Posted functions run on the caller's thread; `ring` ends its wait."""
 
 import pytest
 

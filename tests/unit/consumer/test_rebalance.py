@@ -1,5 +1,7 @@
 """The caller's part of a rebalance: bounded polls, interrupts, listeners, slow assignors."""
 
+from contextlib import suppress
+
 import pytest
 
 from pyclient import ConsumerRebalanceListener, TopicPartition
@@ -12,6 +14,7 @@ from pyclient.consumer.rebalance import Rebalancer
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import (
     CoordinatorLoadInProgressError,
+    IllegalStateError,
     RebalanceInProgressError,
     UnknownMemberIdError,
     UnknownTopicOrPartitionError,
@@ -166,6 +169,47 @@ def test_a_commit_in_a_listener_does_not_outlive_close(network, broker, new_cons
     assert network.clock.monotonic_ms() - before_ms <= 5_000
 
 
+def test_a_poll_in_a_listener_is_refused_and_the_rebalance_goes_on(network, broker, new_consumer):
+    refusals = []
+
+    class Polling(Listener):
+        def _note(self, what, partitions):
+            super()._note(what, partitions)
+            try:
+                consumer.poll()
+            except IllegalStateError as refusal:
+                refusals.append(str(refusal))
+
+    listener = Polling()
+    consumer = new_consumer()
+    consumer.subscribe(["orders"], listener=listener)
+    assert consumer.poll(timeout_ms=10_000)
+    rebalance(network, broker)
+    consumer.poll(timeout_ms=10_000)
+    assert listener.calls == [("assigned", [0]), ("revoked", [0]), ("assigned", [0])]
+    assert ["inside a rebalance" in refusal for refusal in refusals] == [True] * 3
+
+
+@pytest.mark.parametrize("end", ["unsubscribe", "close"])
+def test_a_listener_that_ends_it_all_is_told_once_of_the_revocation(
+    network, broker, new_consumer, end
+):
+    class Ending(Listener):
+        def on_partitions_revoked(self, revoked):
+            super().on_partitions_revoked(revoked)
+            getattr(consumer, end)()
+
+    listener = Ending()
+    consumer = new_consumer()
+    consumer.subscribe(["orders"], listener=listener)
+    consumer.poll(timeout_ms=10_000)
+    rebalance(network, broker)
+    with suppress(IllegalStateError):  # it is closed
+        consumer.poll(timeout_ms=1_000)
+    assert listener.calls == [("assigned", [0]), ("revoked", [0])]
+    assert consumer.assignment() == set()
+
+
 # --- steps ---------------------------------------------------------------------------------------
 
 
@@ -275,8 +319,8 @@ def test_partitions_that_were_taken_are_told_though_the_step_is_cancelled_meanwh
     assign = world.subscription.assign_from_group
     step = RebalanceStep(StepKind.ASSIGN, (P1,))
 
-    def assign_and_cancel(partitions):
-        assign(partitions)
+    def assign_and_cancel(*arguments):
+        assign(*arguments)
         step.cancel()
 
     world.subscription.assign_from_group = assign_and_cancel

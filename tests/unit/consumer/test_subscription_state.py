@@ -233,6 +233,32 @@ def test_a_new_partition_belongs_to_the_topic_of_the_present_id(subscription):
     assert len(subscription.update_topic_ids({"orders": b"2" * 16})) == 1
 
 
+def test_offsets_to_commit_belong_to_the_topic_in_which_they_were_read(subscription):
+    old, new = b"1" * 16, b"2" * 16
+    subscription.update_topic_ids({"orders": old})
+    started(subscription, {P0: 7})
+    five, seven = {P0: OffsetAndMetadata(5)}, {P0: OffsetAndMetadata(7)}
+    assert subscription.topic_ids_of(seven) == {P0: old}
+    assert subscription.topic_ids_of({P1: OffsetAndMetadata(5)}) == {}  # not assigned
+    (at,) = subscription.update_topic_ids({"orders": new})
+    assert subscription.topic_ids_of(seven) == {P0: old}
+    subscription.start_at(at, 5, -1)
+    assert subscription.topic_ids_of(seven) == {P0: old}
+    assert subscription.topic_ids_of(five) == {P0: new}  # its first position
+    subscription.advance([PositionMove(epoch_of(subscription, P0), 6, -1)])
+    assert subscription.topic_ids_of(five) == {P0: new}
+
+
+def test_a_partition_that_was_not_read_yet_looks_up_its_offset_in_the_recreated_topic(subscription):
+    subscription.update_topic_ids({"orders": b"1" * 16})
+    subscription.assign_from_user([P0])
+    subscription.start()
+    before = subscription.to_initialize()
+    assert subscription.update_topic_ids({"orders": b"2" * 16}) == []
+    assert subscription.to_initialize() != before
+    assert subscription.to_reset() == {}
+
+
 def test_the_lag_ends_at_the_last_stable_offset_for_committed_records():
     for read_committed, lag in [(False, 90), (True, 40)]:
         subscription = started(SubscriptionState(None, read_committed), {P0: 10})

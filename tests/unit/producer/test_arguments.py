@@ -51,8 +51,6 @@ REFUSED = {
     "sock_chunk_buffer_count": (7, "reads whatever has arrived"),
     "sock_chunk_bytes": (7, "reads whatever has arrived"),
     "socks5_proxy": ("socks5://proxy", "connects to brokers directly"),
-    "transaction_timeout_ms": (1, "transactions are not supported yet"),
-    "transactional_id": ("t", "transactions are not supported yet"),
 }
 
 OF_TLS = {  # see tests/unit/net/test_tls.py and tests/integration/net
@@ -66,6 +64,8 @@ OF_TLS = {  # see tests/unit/net/test_tls.py and tests/integration/net
     "ssl_keyfile",
     "ssl_password",
 }
+
+OF_TRANSACTIONS = {"transaction_timeout_ms", "transactional_id"}  # see transactions/
 
 OF_METRICS = {  # see test_metrics.py
     "metric_reporters",
@@ -358,7 +358,7 @@ def sets_sockets_up(world):
 
 def test_every_argument_of_kafka_python_is_in_a_table():
     theirs = {*kafka.KafkaProducer.DEFAULT_CONFIG, *OF_KAFKA_PYTHON_2}
-    assert theirs == EFFECTS.keys() | REFUSED.keys() | OF_TLS | OF_METRICS
+    assert theirs == EFFECTS.keys() | REFUSED.keys() | OF_TLS | OF_METRICS | OF_TRANSACTIONS
 
 
 @pytest.mark.parametrize("argument", EFFECTS)

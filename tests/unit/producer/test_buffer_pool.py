@@ -1,4 +1,4 @@
-"""The pool: its bound, its order, and that nothing ever leaks from it."""
+"""The pool: its bound, its order, and no leaks on any path."""
 
 from collections import deque
 
@@ -148,7 +148,7 @@ def test_a_full_pool_fails_after_the_wait_and_says_what_holds_the_memory(engine)
     assert (pool.waiting_count, pool.exhausted_count, pool.waited_ms) == (0, 1, 250)
 
 
-def test_whoever_is_about_to_wait_has_lingering_batches_sent(engine):
+def test_a_caller_that_has_to_wait_ends_the_linger_of_open_batches(engine):
     exhausted = []
     pool = new_pool(engine, on_exhausted=lambda: exhausted.append(pool.waiting_count))
     held = pool.allocate(95, 0)
@@ -240,7 +240,7 @@ def test_a_split_may_overdraw_and_pays_back_first(engine):
 
 
 class PoolMachine(RuleBasedStateMachine):
-    """Any order of allocations, waits and releases: the books are always right."""
+    """Any order of allocations, waits and releases: the accounting stays right."""
 
     def __init__(self):
         super().__init__()
@@ -262,7 +262,7 @@ class PoolMachine(RuleBasedStateMachine):
         returned=st.integers(0, 3),
     )
     def wait_in_line(self, sizes, returned):
-        """Callers wait inside each other's waits; the last one's wait returns some memory."""
+        """Nested waits: the innermost one releases some memory."""
         order = deque()
 
         def caller(size):
@@ -285,7 +285,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(spare=st.integers(0, 1), count=st.integers(0, 8))
     def lend(self, spare, count):
-        """As many as there are and are missing; what the holder had stays."""
+        """Allocates more than is left; what the holder has stays allocated."""
         holder = Holder([])
         before = self.pool.lend(holder, spare)
         possible = max(self.pool.available // 10, 0)

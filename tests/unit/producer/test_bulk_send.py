@@ -158,9 +158,15 @@ def test_wrong_lists_are_refused_before_anything_is_sent(log, producer, values, 
     [
         ([b"a"], TypeError, "takes a pyarrow Table or RecordBatch.*, not list"),
         (pa.table({"value": [1]}), TypeError, "column 'value' is of int64: cast it"),
-        (pa.table({"key": [b"k"]}), ValueError, "the columns 'value' and.*not \\['key'\\]"),
-        (pa.table({"value": [b"v"], "topic": ["t"]}), ValueError, "not \\['value', 'topic'\\]"),
+        (pa.table({"key": [b"k"]}), ValueError, "the column 'value' and.*not \\['key'\\]"),
+        (pa.table({"value": [b"v"], "v": ["t"]}), ValueError, "not \\['value', 'v'\\]"),
+        (pa.table({"value": [b"v"], "topic": ["t"]}), ValueError, "is 'orders', and there is a"),
         (pa.array([b"a", None]), ValueError, "record 1 has neither a key nor a value"),
+        (pa.table({"value": [b"v"], "partition": [2]}), ValueError, "there is no partition 2"),
+        (pa.table({"value": [b"v"], "partition": ["2"]}), TypeError, "string, not of int32"),
+        (pa.table({"value": [b"v"], "timestamp": [1.5]}), TypeError, "double, not of timestamp"),
+        (pa.table({"value": [b"v"], "timestamp": [-1]}), ValueError, "record 0: a timestamp"),
+        (pa.table({"value": [b"v"], "headers": [["a"]]}), TypeError, "not of list<struct"),
     ],
 )
 def test_wrong_columns_are_refused_before_anything_is_sent(log, producer, data, error, words):
@@ -208,3 +214,120 @@ def test_other_columns_of_bytes_and_text_are_converted(log, producer, values):
         [(None, b"ab"), (None, b"cd"), (None, b"ab")],
         [(b"cd", b"cd"), (b"ab", b"ab")],
     ]
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def everything(log, topic):
+    return {
+        number: [
+            (record.key, record.value, record.timestamp, list(record.headers))
+            for record in part.records
+        ]
+        for (name, number), part in sorted(log.partitions.items())
+        if name == topic
+    }
+
+
+def test_each_row_may_have_topic_partition_headers_and_timestamp(network, log, producer, twin):
+    network.add_topic("payments", partitions=2)
+    table = pa.table(
+        {
+            "value": ["a", "b", None, "d", "e"],
+            "key": pa.array([b"k", b"k", b"k", None, b"k"]),
+            "topic": pa.array(["orders", "payments", "orders", "payments", "orders"]),
+            "partition": pa.array([0, 1, None, 1, 1], pa.int64()),
+            "timestamp": pa.array([10_999, 20_000, None, 40_000, 50_000], pa.timestamp("us")),
+            "headers": pa.array(
+                [None, [("h", b"1"), ("i", None)], [], None, [("j", b"")]], HEADERS
+            ),
+        }
+    )
+    sent = producer.send_arrow(None, table, timestamp_ms=7)
+    assert sent.get(5) == 5
+    by_key = partition_for_key(b"k", 2)
+    orders = {0: [(b"k", b"a", 10, [])], 1: [(b"k", b"e", 50, [("j", b"")])]}
+    orders[by_key].insert(1 - by_key, (b"k", None, 7, []))
+    assert everything(log, "orders") == orders
+    assert everything(log, "payments") == {
+        1: [(b"k", b"b", 20, [("h", b"1"), ("i", None)]), (None, b"d", 40, [])]
+    }
+    metadata = [future.get(0) for future in sent]
+    assert [(one.topic, one.partition, one.timestamp) for one in metadata] == [
+        ("orders", 0, 10),
+        ("payments", 1, 20),
+        ("orders", by_key, 7),
+        ("payments", 1, 40),
+        ("orders", 1, 50),
+    ]
+    assert [one.serialized_header_size for one in metadata] == [-1, 3, -1, -1, 1]
+
+
+def test_columns_for_each_row_reach_serializers_too(network, log, new_producer):
+    network.add_topic("payments", partitions=2)
+    producer = new_producer(value_serializer=lambda value: value.upper().encode())
+    table = pa.table(
+        {
+            "value": ["a", "b"],
+            "topic": ["orders", "payments"],
+            "partition": pa.array([1, 0], pa.int32()),
+            "timestamp": pa.array([10, None], pa.timestamp("ms", "UTC")),
+            "headers": pa.array([[("h", b"1")], None], HEADERS),
+        }
+    )
+    producer.send_arrow(None, table, timestamp_ms=7).get(5)
+    assert everything(log, "orders") == {1: [(None, b"A", 10, [("h", b"1")])]}
+    assert everything(log, "payments") == {0: [(None, b"B", 7, [])]}
+
+
+def test_rows_without_key_and_value_are_sent_on_demand(log, producer, twin):
+    producer.send_arrow("orders", pa.array([None, b"a"]), partition=0, allow_null=True).get(5)
+    assert arrived(log)[0] == [(None, None), (None, b"a")]
+
+
+def test_failures_name_the_rows(log, new_producer, twin):
+    producer = new_producer(max_request_size=1000)
+    table = pa.table(
+        {
+            "value": [b"x" * 2000, b"a", b"x" * 3000, b"b"],
+            "partition": pa.array([1, 1, 0, 0], pa.int32()),
+        }
+    )
+    sent = producer.send_arrow("orders", table)
+    failures = sent.failures(5)
+    assert list(failures) == [0, 2]
+    assert failures[2].size > 3000
+    with pytest.raises(RecordTooLargeError) as caught:
+        sent.get(5)
+    assert (caught.value.size, caught.value.__notes__) == (failures[0].size, ["record 0 of 4"])
+    assert arrived(log) == [[(None, b"b")], [(None, b"a")]]
+    assert sent.is_done
+    assert producer.send_many("orders", [b"c"]).failures(5) == {}
+
+
+def test_without_memory_rows_of_later_partitions_fail_without_waiting_again(
+    network, log, new_producer, monkeypatch
+):
+    producer = new_producer(buffer_memory=40_000, max_block_ms=1_000)
+    producer.send("orders", b"v").get(5)
+    network.brokers[1].on(ProduceRequest, None)  # it answers no more
+    allocate = producer._core.accumulator._pool.allocate
+    waits = []
+
+    def counted(*arguments):
+        waits.append(arguments)
+        return allocate(*arguments)
+
+    monkeypatch.setattr(producer._core.accumulator._pool, "allocate", counted)
+    table = pa.table(
+        {"value": [b"x" * 1000] * 200, "partition": pa.array([0, 1] * 100, pa.int32())}
+    )
+    sent = producer.send_arrow("orders", table)
+    taken = len(waits)
+    assert sent[198].failed()
+    assert sent[199].failed()
+    with pytest.raises(BufferExhaustedError):
+        producer.send("orders", b"x" * 1000, partition=0)
+    assert len(waits) == taken + 1
+    assert taken < 4

@@ -1,4 +1,4 @@
-"""The thread that fills a batch up compresses it, and whatever happens meanwhile loses nothing."""
+"""The thread that fills a batch compresses it; no interleaving loses records."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def world(twin):
 
 @pytest.fixture
 def while_compressing(monkeypatch):
-    """Have something happen, once, while the first batch is being compressed."""
+    """Run a function once, while the first batch is being compressed."""
 
     def arrange(event):
         compress = ProducerBatch.compress

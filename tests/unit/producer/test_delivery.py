@@ -23,6 +23,7 @@ from pyclient.producer.delivery import FutureRecordMetadata
 from pyclient.producer.sent_records import Rows, Run, SentRecords
 from pyclient.types import RecordMetadata, TopicPartition
 from tests.support.fake_engine import FakeEngine
+from tests.support.threads import switching
 
 PARTITION = TopicPartition("orders", 3)
 SIZES = (-1, 5, -1)
@@ -108,7 +109,7 @@ def test_a_failed_record_leaves_nothing_behind_once_its_future_is_dropped(way, c
         elif way == "errback":
             future.add_errback(fail_again)
         else:
-            SentRecords(Rows(1, 0, None, lambda row: (-1, 5)), [Run(result, 0, 1)]).get()
+            SentRecords(Rows(1, None, lambda row: (0, -1, 5, -1)), [Run(result, 0, 1)]).get()
     del engine, result, future
     gc.collect()
     assert reference() is None
@@ -239,7 +240,7 @@ class TestSplit:
         fifth.succeed(9)
         assert futures[4].get().offset == 9
 
-    def test_whoever_waits_goes_on_to_wait_for_the_part(self, engine, result, futures):
+    def test_a_waiting_caller_then_waits_for_the_part(self, engine, result, futures):
         parts = []
         engine.meanwhile = [
             lambda: parts.extend(result.split([2, 1, 2])),
@@ -324,9 +325,7 @@ def test_a_closed_loop_does_not_disturb_the_outcome():
 
 
 def test_every_callback_runs_once_whatever_the_threads_do():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with switching():
         for _ in range(100):
             result = BatchResult(PARTITION, RealEngine())
             counts = [0] * 8
@@ -351,5 +350,3 @@ def test_every_callback_runs_once_whatever_the_threads_do():
             for thread in threads:
                 thread.join()
             assert counts == [1] * 8
-    finally:
-        sys.setswitchinterval(interval)

@@ -1,9 +1,7 @@
-"""The short way of ordinary records, which is the native twin's, and when it is not taken."""
+"""The native fast path of ordinary records, and when it is not taken."""
 
 import gc
 import inspect
-import sys
-import threading
 import weakref
 
 import pytest
@@ -11,13 +9,14 @@ import pytest
 from pyclient import KafkaProducer, _twin
 from pyclient.clock import ManualClock, SystemClock
 from pyclient.producer.partitioner import partition_for_key
+from tests.support.threads import run_on_threads, switching
 
 send_module = _twin.load("native")["send"]
 batch_module = _twin.load("native")["batch"]
 
 
 class Short:
-    """A topic of three partitions with an open batch each; what takes the long way is listed."""
+    """A topic of three partitions with an open batch each; lists the records on the slow path."""
 
     def __init__(self, clock=None):
         self.slow = []
@@ -49,6 +48,15 @@ def test_a_record_without_a_key_goes_to_the_sticky_partition():
     assert [builder.record_count for builder in short.builders] == [0, 2, 0]
 
 
+def test_a_partition_that_is_given_is_taken():
+    short = Short()
+    for partition in (2, 0, 2):
+        future = short.send("t", b"v", b"k", None, partition)
+        assert future.batch_result == f"result {partition}"
+    assert [builder.record_count for builder in short.builders] == [1, 0, 2]
+    assert not short.slow
+
+
 def test_a_key_goes_where_java_would_send_it():
     short = Short()
     for key in (b"a", b"bb", b"ccc", b"dddd"):
@@ -74,7 +82,10 @@ def test_the_machines_clock_is_read_without_a_call():
         {"topic": "t", "value": bytearray(b"v")},
         {"topic": "t", "value": b"v", "key": memoryview(b"k")},
         {"topic": "t", "value": b"v", "headers": []},
-        {"topic": "t", "value": b"v", "partition": 0},
+        {"topic": "t", "value": b"v", "partition": 10},
+        {"topic": "t", "value": b"v", "partition": -1},
+        {"topic": "t", "value": b"v", "partition": 2**70},
+        {"topic": "t", "value": b"v", "partition": True},
         {"topic": "t", "value": b"v", "timestamp_ms": 5},
         {"topic": "t", "value": b"too large for the buffer" * 20},
     ],
@@ -111,20 +122,12 @@ def test_restless_threads_lose_and_tear_nothing():
     short.topic.sticky.open(builder, "shared")
     indexes = []
 
-    def send_some():
+    def send_some(_thread):
         futures = [short.send("t", b"x" * 10) for _ in range(1000)]
         indexes.extend(future.batch_index for future in futures)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=send_some) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    with switching():
+        run_on_threads(4, send_some)
     assert sorted(indexes) == list(range(4000))
     assert builder.record_count == 4000
 

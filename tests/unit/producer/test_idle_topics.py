@@ -1,4 +1,4 @@
-"""Topics that nobody sends to any more are forgotten, and found again."""
+"""Idle topics are dropped from the metadata, and fetched again on use."""
 
 import pytest
 

@@ -5,14 +5,13 @@ import pytest
 from pyclient import KafkaProducer, ProducerInterceptor
 from pyclient.errors import (
     IllegalStateError,
-    InvalidTopicError,
     KafkaConfigurationError,
     NoBrokersAvailable,
     RecordTooLargeError,
     TopicAuthorizationFailedError,
 )
 from pyclient.net.scripted import ScriptedNetwork
-from pyclient.protocol.messages.metadata import MetadataRequest
+from tests.support.refused_topics import refuse_topics
 
 
 class Spy(ProducerInterceptor):
@@ -129,16 +128,7 @@ def test_a_closed_interceptor_is_not_called_any_more(log, new_producer):
 def test_a_future_that_fails_at_once_is_acknowledged_at_once(network, log, new_producer):
     spy = Spy()
     producer = new_producer(interceptors=[spy])
-    describe = network.describe
-
-    def refuse(request, version):
-        response = describe(request, version)
-        for topic in response.topics:
-            topic.error_code = InvalidTopicError.code
-            topic.partitions = []
-        return response
-
-    network.brokers[1].on(MetadataRequest, refuse)
+    refuse_topics(network)
     future = producer.send("tea", b"v")
     assert [error for _, error in spy.outcomes] == [future.exception]
 

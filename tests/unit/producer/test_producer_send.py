@@ -16,6 +16,7 @@ from pyclient.errors import (
 from pyclient.producer.partitioner import partition_for_key
 from pyclient.protocol.messages.metadata import MetadataRequest
 from pyclient.serialization import JsonSerializer, Serializer
+from tests.support.refused_topics import refuse_topics
 
 
 class TestSend:
@@ -256,16 +257,7 @@ class TestNoCluster:
             producer.send("tea", b"v")
 
     def test_a_topic_that_the_brokers_refuse_fails_the_future(self, network, log, producer):
-        describe = network.describe
-
-        def refuse(request, version):
-            response = describe(request, version)
-            for topic in response.topics:
-                topic.error_code = InvalidTopicError.code
-                topic.partitions = []
-            return response
-
-        network.brokers[1].on(MetadataRequest, refuse)
+        refuse_topics(network)
         future = producer.send("tea", b"v")
         assert isinstance(future.exception, InvalidTopicError)
         assert future.topic_partition == ("tea", -1)

@@ -1,7 +1,6 @@
-"""The accumulator: batches, readiness, draining, expiry; always with the pool's books right."""
+"""The accumulator: batches, readiness, draining, expiry; the pool's accounting stays right."""
 
 import itertools
-import sys
 import threading
 
 import pytest
@@ -12,6 +11,7 @@ from pyclient.errors import (
     RecordTooLargeError,
 )
 from tests.support.sender_world import SenderWorld
+from tests.support.threads import switching
 
 
 def ready_nodes(world):
@@ -387,9 +387,7 @@ def test_many_threads_append_and_nothing_is_lost_torn_or_twice(twin):
             world.accumulator.append(topic, number % 4, 1000, None, value, (), 0)
             appended[thread].append(value)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with switching():
         threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
@@ -397,8 +395,6 @@ def test_many_threads_append_and_nothing_is_lost_torn_or_twice(twin):
             world.settle(rounds=10**6)
         for thread in threads:
             thread.join()
-    finally:
-        sys.setswitchinterval(interval)
     world.settle(rounds=10**6)
     written = [value for index in range(4) for value in world.values(index)]
     assert sorted(written) == sorted(value for values in appended for value in values)

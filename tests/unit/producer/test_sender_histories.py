@@ -142,7 +142,7 @@ class SenderHistory(RuleBasedStateMachine):
 
 
 class AbortedHistory(SenderHistory):
-    """The same, but in the end nothing is delivered any more."""
+    """The same, but nothing is delivered at the end."""
 
     def teardown(self):
         if hasattr(self, "world"):
@@ -151,7 +151,7 @@ class AbortedHistory(SenderHistory):
 
 
 class OrderWithoutIdempotence(SenderHistory):
-    """One request in flight keeps the order, but for retries nobody knows the fate of."""
+    """One request in flight keeps the order, except for retries with an unknown outcome."""
 
     options = {"idempotent": False, "in_flight_max": 1}
     once = False

@@ -15,7 +15,7 @@ from pyclient.producer.sequences import (
 
 @dataclass(eq=False)
 class Batch:
-    """What the numbering uses of a ProducerBatch; it is its own builder."""
+    """The part of a ProducerBatch that the numbering uses; it is its own builder."""
 
     record_count: int = 10
     number: int | None = None
@@ -91,7 +91,7 @@ def sequences():
 
 @pytest.fixture
 def partition(sequences):
-    """A partition that the broker knows this producer in: records 0 to 9 are written."""
+    """A partition where the broker knows this producer: records 0 to 9 are written."""
     partition = Partition(sequences)
     partition.drain(first := Batch())
     partition.written(first)
@@ -182,7 +182,7 @@ def test_what_follows_a_batch_that_is_sent_again_is_just_sent_again(partition):
     assert two.on_the_wire_as == (77, 0, 20)
 
 
-def test_a_batch_that_was_surely_not_written_leaves_a_hole_and_the_rest_starts_anew(partition):
+def test_a_batch_that_was_certainly_not_written_leaves_a_hole_and_the_rest_is_renumbered(partition):
     one, two, three = batches(3)
     partition.drain(one, two, three)
     partition.failed(one)
@@ -206,7 +206,7 @@ def test_a_batch_before_a_hole_keeps_its_number_until_it_has_its_outcome(partiti
     partition.failed(refused)
     partition.came_back(behind)
     assert not partition.may_drain(behind)
-    partition.drain(maybe_written)  # the broker knows it again by its number
+    partition.drain(maybe_written)  # the broker recognizes it by its number
     assert maybe_written.number == number
     partition.written(maybe_written)
     partition.drain(behind)

@@ -4,6 +4,10 @@
 - `kafka_python`: adapts assignors that were written for kafka-python
 - `range`: consecutive partitions of each topic
 - `roundrobin`: all partitions in turn
+- `sticky`: sticky and cooperative-sticky: balanced, and members keep what they had
+- `sticky_claims`: what the members owned before
+- `sticky_general`: sticky where members read different topics, or racks matter
+- `sticky_uniform`: sticky where all members read the same topics
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""When which fetch is sent, and what is made of the answers."""
+"""When fetches are sent, and how responses are handled."""
 
 import pytest
 
@@ -8,10 +8,12 @@ from pyclient.consumer.health.fetch_watch import FetchWatch
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import (
+    FencedLeaderEpochError,
     KafkaConnectionError,
     NotLeaderOrFollowerError,
     OffsetOutOfRangeError,
     TopicAuthorizationError,
+    UnknownLeaderEpochError,
     UnknownServerError,
     UnsupportedVersionError,
 )
@@ -178,7 +180,7 @@ def test_a_sought_partition_does_not_wait_behind_a_fetch_that_waits_for_data():
 
 
 def test_a_partition_without_records_is_not_hidden_by_a_fetch_that_waits():
-    """Asked aside once and found empty, it was left out until the node's fetch came back."""
+    """A bug once: the seeked partition, found empty, waited for the fetch that was in flight."""
     world = World({P0: 0, P1: 0})
     world.poll()
     world.subscription.seek(P0, 50)
@@ -332,3 +334,193 @@ def test_the_ends_of_partitions_are_noted():
     world.poll()
     world.answer(1, response(data(0, last_stable_offset=90, log_start_offset=3)))
     assert world.subscription.offsets(P0) == (100, 90, 3)
+
+
+class RackWorld(World):
+    """P0's leader is node 1; node 2 has a replica in the consumer's rack."""
+
+    def __init__(self):
+        super().__init__({P0: 5}, rack_id="a", read_replica_ms=1_000)
+
+    def prefer(self):
+        """The leader names node 2, without records."""
+        assert self.poll() == {1: {0: 5}}
+        assert self.in_flight[1].request.rack_id == "a"
+        self.answer(1, response(data(0, preferred_read_replica=2)))
+
+    def answer_follower(self, **options):
+        self.answer(2, response(data(0, **options)))
+
+    def next_fetch(self):
+        """Where the next fetch goes; an incremental one names no partition."""
+        (connection,) = self.poll()
+        return connection
+
+
+def test_a_preferred_replica_is_read_until_its_lifetime_is_over():
+    world = RackWorld()
+    world.prefer()
+    assert world.poll() == {2: {0: 5}}
+    world.answer_follower()
+    assert world.next_fetch() == 2
+    world.now_ms = 1_000
+    world.answer_follower()
+    assert world.next_fetch() == 1
+    world.answer(1, response(data(0, preferred_read_replica=2)))
+    assert world.next_fetch() == 2
+
+
+def test_a_replica_that_names_itself_again_does_not_live_longer():
+    world = RackWorld()
+    world.prefer()
+    assert world.next_fetch() == 2
+    world.now_ms = 900
+    world.answer_follower(preferred_read_replica=2)
+    assert world.next_fetch() == 2
+    world.now_ms = 1_000
+    world.answer_follower()
+    assert world.next_fetch() == 1
+
+
+@pytest.mark.parametrize(
+    "error", [OffsetOutOfRangeError, NotLeaderOrFollowerError, FencedLeaderEpochError]
+)
+def test_an_error_of_the_replica_sends_the_fetch_to_the_leader(error):
+    world = RackWorld()
+    world.prefer()
+    assert world.next_fetch() == 2
+    world.answer_follower(error=error.code)
+    assert world.buffered() == []  # no reset either: the leader may have the offset
+    world.now_ms += 2 * BACKOFF_MS
+    assert world.next_fetch() == 1
+    if error is OffsetOutOfRangeError:
+        world.answer(1, response(data(0, error=error.code)))
+        (fetch,) = world.buffered()
+        assert isinstance(fetch.error, OffsetOutOfRangeError)
+
+
+def test_a_replica_that_does_not_know_the_epoch_yet_is_asked_again():
+    world = RackWorld()
+    world.prefer()
+    assert world.next_fetch() == 2
+    world.answer_follower(error=UnknownLeaderEpochError.code)
+    world.now_ms += 2 * BACKOFF_MS
+    assert world.next_fetch() == 2
+
+
+def test_a_replica_that_does_not_answer_is_given_up():
+    world = RackWorld()
+    world.prefer()
+    assert world.next_fetch() == 2
+    world.answer(2, KafkaConnectionError("gone"))
+    assert world.next_fetch() == 1
+
+
+@pytest.mark.parametrize(
+    "leaders", [{"orders": [1, 1, 1]}, {"orders": [3, 1, 2]}], ids=["replica gone", "new leader"]
+)
+def test_new_metadata_may_end_the_preference(leaders):
+    world = RackWorld()
+    world.prefer()
+    world.cluster.describe(leaders, epoch=7)
+    assert world.next_fetch() == leaders["orders"][0]
+
+
+def test_a_new_epoch_of_the_leader_ends_the_preference():
+    world = RackWorld()
+    world.prefer()
+    world.cluster.describe({"orders": [1, 1, 2]}, epoch=8)
+    assert world.next_fetch() == 1
+
+
+# --- plans: what stays the same from one fetch to the next ---------------------------------------
+
+
+def count_looks(world, monkeypatch):
+    looks = []
+    fetchable = world.subscription.fetchable
+    monkeypatch.setattr(world.subscription, "fetchable", lambda: looks.append(1) or fetchable())
+    return looks
+
+
+def test_a_fetch_that_only_goes_on_looks_at_no_other_partition(monkeypatch):
+    world = World({P0: 5, P1: 6, P2: 7})
+    looks = count_looks(world, monkeypatch)
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    world.answer(2, response(data(2)))
+    assert world.poll() == {1: {}, 2: {}}
+    for offset in (5, 7, 9):
+        world.answer(1, response(data(0, batch_at(offset, [b"a", b"b"]))))
+        assert world.poll() == {1: {0: offset + 2}}
+        world.answer(2, response(data(2, batch_at(offset + 2, [b"a", b"b"]))))
+        assert world.poll() == {2: {2: offset + 4}}
+    assert len(looks) == 1
+
+
+@pytest.mark.parametrize("is_answered_first", [True, False])
+def test_a_paused_partition_leaves_the_next_fetch(is_answered_first):
+    world = World({P0: 5, P1: 6})
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    world.poll()
+    if is_answered_first:
+        world.answer(1, response(data(0, batch_at(5, [b"a"]))))
+    world.subscription.pause([P1])
+    if not is_answered_first:
+        assert world.poll() == {}
+        world.answer(1, response(data(0, batch_at(5, [b"a"]))))
+    assert world.poll() == {1: {0: 6}}
+    forgotten = world.in_flight[1].request.forgotten_topics_data
+    assert [topic.partitions for topic in forgotten] == [[1]]
+    world.answer(1, response(data(0, batch_at(6, [b"b"]))))
+    world.subscription.resume([P1])
+    assert world.poll() == {1: {0: 7, 1: 6}}
+
+
+def test_a_partition_that_rests_after_an_error_is_asked_again_when_others_flow():
+    world = World({P0: 5, P1: 6})
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    world.poll()
+    world.answer(1, response(data(0, batch_at(5, [b"a"])), data(1, error=UnknownServerError.code)))
+    assert world.poll() == {1: {0: 6}}
+    world.answer(1, response(data(0, batch_at(6, [b"b"]))))
+    world.now_ms += 2 * BACKOFF_MS
+    assert world.poll() == {1: {0: 7, 1: 6}}
+
+
+def test_a_fetch_after_a_refused_session_names_all_partitions():
+    world = World({P0: 5, P1: 6})
+    world.poll()
+    world.answer(1, response(data(0), data(1)))
+    world.poll()
+    world.answer(1, response(data(0, batch_at(5, [b"a"])), session_id=0))  # closed with the answer
+    assert world.poll() == {1: {0: 6, 1: 6}}
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("partitions", "share", "buffer_bytes", "whole"),
+    [
+        (1, 4 << 20, 50 << 20, 8 << 20),
+        (2, 2 << 20, 50 << 20, 8 << 20),
+        (3, 1_398_101, 50 << 20, 8 << 20),
+        (4, 1 << 20, 50 << 20, 8 << 20),
+        (100, 1 << 20, 50 << 20, 8 << 20),
+        (1, 2 << 20, 2 << 20, 2 << 20),
+        (1, 1 << 20, 1_000, 1 << 20),  # the largest batch that a broker takes by default
+    ],
+)
+def test_a_fetch_of_no_set_size_is_large_where_partitions_are_few(
+    partitions, share, buffer_bytes, whole
+):
+    positions = {TopicPartition("orders", number): 0 for number in range(partitions)}
+    world = World(positions, exact_sizes=False, buffer_bytes=buffer_bytes)
+    world.cluster.describe({"orders": [1] * partitions}, epoch=7)
+    world.poll()
+    request = world.in_flight[1].request
+    assert request.max_bytes == whole
+    assert {one.partition_max_bytes for one in request.topics[0].partitions} == {share}

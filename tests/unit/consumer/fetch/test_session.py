@@ -1,4 +1,4 @@
-"""Fetch sessions: what a broker is told, and what is believed of it."""
+"""Fetch sessions: what is sent to a broker, and which of its answers count."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_a_new_leader_epoch_is_a_change(opened):
     assert asked(fill(opened, {P0: want(0, epoch=1), P1: want(0)})) == {("orders", 0): 0}
 
 
-def test_a_topic_made_anew_starts_the_session_anew(opened):
+def test_a_recreated_topic_restarts_the_session(opened):
     request = fill(opened, {P0: want(0, topic="other"), P1: want(0, topic="other")})
     assert (request.session_id, request.session_epoch) == (77, 0)
     assert len(asked(request)) == 2
@@ -118,7 +118,7 @@ def test_sessions_that_are_switched_off_are_never_asked_for():
         assert session.on_response(answer(P0, session_id=0))
 
 
-def test_a_forgotten_session_is_opened_anew(opened):
+def test_a_forgotten_session_is_reopened(opened):
     fill(opened, {P0: want(0), P1: want(0)})
     assert not opened.on_response(answer(error=FetchSessionIdNotFoundError.code))
     request = fill(opened, {P0: want(0), P1: want(0)})

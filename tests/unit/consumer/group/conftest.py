@@ -58,6 +58,9 @@ class Nodes:
     def disconnect(self, node, now_ms):
         self.disconnected.append(node)
 
+    def in_flight_count(self, node):
+        return 0
+
 
 class GroupWorld:
     """A membership in group g, subscribed to topic orders with three partitions.

@@ -40,7 +40,7 @@ def test_a_member_sends_heartbeats_and_one_at_a_time(world):
     assert (first.request.generation_id, first.request.member_id) == (1, "me")
     assert world.after(3_000).poll() == []
     world.answer(first, KafkaConnectionError())
-    assert world.after(BACKOFF_MS).sent(HeartbeatRequest)  # by the coordinator found anew
+    assert world.after(BACKOFF_MS).sent(HeartbeatRequest)  # the coordinator was found again
 
 
 def test_heartbeats_go_on_while_the_caller_is_busy_with_a_rebalance(world):
@@ -267,6 +267,15 @@ def test_a_group_that_cannot_be_told_is_left_all_the_same(world, outcome):
     assert world.member.has_left()
 
 
+def test_the_connection_is_held_up_while_the_group_may_hold_back_an_answer(world):
+    assert not world.coordinator.is_held_up
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    assert world.coordinator.is_held_up
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    assert not world.coordinator.is_held_up
+
+
 def test_leaving_does_not_wait_behind_a_join_that_the_group_holds_back(world):
     world.join(0)
     world.heartbeat(RebalanceInProgressError.code)
@@ -368,3 +377,17 @@ def test_every_state_has_a_way_on():
     assert TRANSITIONS.keys() == set(MemberState)
     reachable = {MemberState.LEFT}.union(*TRANSITIONS.values())
     assert reachable == set(MemberState)
+
+
+def test_a_lost_member_cannot_commit_a_transactions_offsets_unchecked(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    world.call_poll()
+    before = world.member.metadata()
+    world.heartbeat(UnknownMemberIdError.code)
+    lost = world.member.metadata()
+    # With generation -1 and no member id the coordinator would check nothing.
+    assert (lost.generation_id, lost.member_id) == (before.generation_id, before.member_id)
+    assert lost.generation_id >= 0
+    assert lost.state == PublicState.UNJOINED

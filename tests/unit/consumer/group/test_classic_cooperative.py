@@ -1,8 +1,11 @@
 """The cooperative protocol (KIP-429): a member keeps its partitions while the group rebalances."""
 
+import re
+
 import pytest
 
-from pyclient.consumer.group.consumer_protocol import decode_subscription
+from pyclient.consumer.group.assignors import Assignment
+from pyclient.consumer.group.consumer_protocol import decode_subscription, encode_assignment
 from pyclient.consumer.group.member_state import MemberState
 from pyclient.consumer.offsets.commit import Committer
 from pyclient.consumer.pending import Pending
@@ -13,6 +16,7 @@ from pyclient.errors import (
 )
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from pyclient.types import TopicPartition
 from tests.unit.consumer.group.conftest import GroupWorld, joined, synced
 
 COOPERATIVE = "cooperative-sticky"
@@ -180,3 +184,26 @@ def test_the_rack_is_told():
     world.subscribe("orders")
     world.call_poll()
     assert subscription_of(world.sent(JoinGroupRequest).request).rack_id == "eu-1"
+
+
+def test_a_topic_of_a_pattern_that_vanishes_is_revoked_before_the_join():
+    world = GroupWorld([COOPERATIVE])
+    world.subscription.subscribe_pattern(re.compile("orders|bills"), world.listener)
+    world.member.on_subscription()
+    world.call_poll()
+    world.interest.on_metadata(world.cluster.describe({"orders": [1], "bills": [1]}))
+    world.answer(world.sent(JoinGroupRequest), joined(protocol=COOPERATIVE))
+    both = encode_assignment(Assignment({"orders": (0,), "bills": (0,)}))
+    world.answer(world.sent(SyncGroupRequest), SyncGroupResponse(assignment=both))
+    world.call_poll()
+    snapshot = world.cluster.describe({"orders": [1]})
+    world.interest.on_metadata(snapshot)
+    world.member.on_metadata(snapshot)
+    world.poll()
+    world.call_poll()
+    assert world.subscription.assigned() == {TopicPartition("orders", 0)}
+    again = joined(protocol=COOPERATIVE, generation=2)
+    world.answer(world.sent(JoinGroupRequest), again)
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    world.call_poll()
+    assert world.member.state is MemberState.STABLE  # else it would join once more

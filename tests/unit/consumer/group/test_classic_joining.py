@@ -1,5 +1,7 @@
 """The classic protocol: the ways into a group, by answers of a scripted coordinator."""
 
+import re
+
 import pytest
 
 from pyclient.consumer.group.consumer_protocol import decode_assignment, decode_subscription
@@ -15,6 +17,7 @@ from pyclient.errors import (
     NotCoordinatorError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -105,7 +108,10 @@ def test_the_leader_assigns_without_a_topic_that_does_not_exist(world):
     members = [("me", ("orders",)), ("you", ("bills",))]
     world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
     assert world.poll() == []
-    world.cluster.describe({"orders": [1, 1, 1]})
+    world.cluster.describe({"orders": [1, 1, 1]})  # a topic of an earlier generation was dropped
+    assert world.poll() == []
+    missing = {"bills": UnknownTopicOrPartitionError}
+    world.cluster.describe({"orders": [1, 1, 1]}, errors=missing)
     sync = world.sent(SyncGroupRequest)
     assert [
         len(decode_assignment(one.assignment).topic_partitions())
@@ -120,6 +126,37 @@ def test_a_leader_that_is_back_within_its_session_assigns_nothing():
     back = joined(leader="me", members=[("me", ("orders",))], skip_assignment=True)
     world.answer(world.sent(JoinGroupRequest), back)
     assert world.sent(SyncGroupRequest).request.assignments == []
+
+
+def test_a_leader_that_is_back_is_not_outdated_by_the_metadata_of_other_members_topics():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.call_poll()
+    members = [("me", ("orders",)), ("you", ("bills",))]
+    back = joined(leader="me", members=members, skip_assignment=True)
+    world.answer(world.sent(JoinGroupRequest), back)
+    assert world.poll() == []
+    world.cluster.describe({"orders": [1, 1, 1], "bills": [1]})
+    sync = world.sent(SyncGroupRequest)
+    assert sync.request.assignments == []
+    world.answer(sync, synced(0))
+    world.call_poll()
+    world.member.on_metadata(world.cluster.snapshot)
+    assert world.member.state is MemberState.STABLE
+
+
+def test_a_leader_by_pattern_asks_whether_the_topics_of_other_members_exist():
+    world = GroupWorld()
+    world.subscription.subscribe_pattern(re.compile("ord"), world.listener)
+    world.member.on_subscription()
+    world.call_poll()
+    world.interest.on_metadata(world.cluster.describe({"orders": [1]}))
+    members = [("me", ("orders",)), ("you", ("bills",))]
+    world.answer(world.sent(JoinGroupRequest), joined(leader="me", members=members))
+    assert world.poll() == []
+    assert world.cluster.update_requests == 1  # else the group would wait for metadata.max.age.ms
+    world.cluster.describe({"orders": [1]})
+    world.sent(SyncGroupRequest)
 
 
 def test_an_assignor_that_raises_is_an_error_for_the_program(world):
@@ -199,6 +236,48 @@ def test_an_assignor_that_was_not_offered_is_refused(world):
         world.call_poll()
 
 
+@pytest.mark.parametrize("leader", ["me", "other"])
+def test_a_group_of_another_type_is_refused(world, leader):
+    world.call_poll()
+    strange = joined(leader=leader, members=[("me", ("orders",))])
+    strange.protocol_type = "connect"
+    world.answer(world.sent(JoinGroupRequest), strange)
+    with pytest.raises(InconsistentGroupProtocolError, match="connect"):
+        world.call_poll()
+    assert world.member.metadata().generation_id == -1
+
+
+def test_a_follower_refuses_an_assignor_that_was_not_offered(world):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined(protocol="sticky"))
+    with pytest.raises(InconsistentGroupProtocolError, match="sticky"):
+        world.call_poll()
+
+
+@pytest.mark.parametrize("field", ["protocol_type", "protocol_name"])
+def test_an_assignment_by_another_protocol_is_refused(world, field):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    strange = synced(0)
+    setattr(strange, field, "strange")
+    world.answer(world.sent(SyncGroupRequest), strange)
+    with pytest.raises(InconsistentGroupProtocolError, match="strange"):
+        world.call_poll()
+    assert assigned(world) == []
+
+
+def test_an_old_coordinator_names_no_protocol(world):
+    world.call_poll()
+    old = joined()
+    old.protocol_type = None
+    world.answer(world.sent(JoinGroupRequest), old)
+    answer = synced(0)
+    answer.protocol_type = answer.protocol_name = None
+    world.answer(world.sent(SyncGroupRequest), answer)
+    world.call_poll()
+    assert assigned(world) == [0]
+
+
 def test_a_rebalance_during_the_sync_starts_another_join_at_once(world):
     world.call_poll()
     world.answer(world.sent(JoinGroupRequest), joined())
@@ -215,6 +294,16 @@ def test_a_sync_of_a_generation_that_is_over_starts_another_join(world, error, m
     world.answer(world.sent(JoinGroupRequest), joined())
     world.answer(world.sent(SyncGroupRequest), SyncGroupResponse(error_code=error.code))
     assert world.after(BACKOFF_MS).sent(JoinGroupRequest).request.member_id == member_id
+
+
+def test_a_leader_that_assigns_what_was_not_subscribed_to_is_not_pressed(world, caplog):
+    world.call_poll()
+    world.answer(world.sent(JoinGroupRequest), joined())
+    world.answer(world.sent(SyncGroupRequest), synced(0, topic="strange"))
+    assert world.poll() == []
+    world.call_poll()
+    world.after(BACKOFF_MS).sent(JoinGroupRequest)
+    assert "'strange'" in caplog.text
 
 
 def test_bytes_that_are_no_assignment_are_an_error_for_the_program(world):

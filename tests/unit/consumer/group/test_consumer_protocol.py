@@ -1,4 +1,4 @@
-"""What members tell each other: there and back, and from other versions."""
+"""Subscriptions and assignments: round trips, and other versions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Signs of life, by a clock that is handed in."""
+"""Heartbeats, on an injected clock."""
 
 from pyclient.consumer.group.heartbeat import Heartbeat
 

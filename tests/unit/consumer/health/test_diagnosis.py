@@ -10,7 +10,7 @@ from pyclient.types import TopicPartition
 from tests.support.consumer_parts import FakeCluster
 
 P0 = TopicPartition("orders", 0)
-FACTS = PartitionFacts(P0, 1, 5, 5, None, False, False, False, PartitionOffsets(9, 9, 0))
+FACTS = PartitionFacts(P0, 1, 5, 5, None, False, False, False, False, PartitionOffsets(9, 9, 0))
 PATIENCE_MS = 5_500
 
 

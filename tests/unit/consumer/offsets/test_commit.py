@@ -1,4 +1,4 @@
-"""Commits: what is sent, what is tried again, what is told."""
+"""Commits: what is sent, what is retried, what is reported."""
 
 import math
 
@@ -6,6 +6,7 @@ import pytest
 
 from pyclient.consumer.group.coordinator import CoordinatorFinder
 from pyclient.consumer.offsets.commit import Commit, CommitManager, CommitRetries, Committer
+from pyclient.consumer.offsets.named_commits import NamedCommits
 from pyclient.errors import (
     CommitFailedError,
     CoordinatorLoadInProgressError,
@@ -16,6 +17,7 @@ from pyclient.errors import (
     RebalanceInProgressError,
     StaleMemberEpochError,
     UnknownMemberIdError,
+    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
 from pyclient.net.request_manager import coordinator_connection
@@ -52,6 +54,7 @@ class World:
             self.cluster,
             new_backoff(),
             self,
+            NamedCommits(),
         )
         self.verdict = None
         self.done = []
@@ -304,3 +307,33 @@ def test_closing_fails_what_waits():
     world.commit(expires_at_ms=math.inf)
     world.manager.close(KafkaConnectionError("closed"))
     assert world.done == [KafkaConnectionError("closed")]
+
+
+def test_what_was_read_of_a_topic_before_it_was_recreated_is_not_committed():
+    world = World()
+    world.cluster.describe({"orders": [1, 1], "payments": [1]})
+    other = TopicPartition("payments", 0)
+    offsets = {P0: OffsetAndMetadata(5), other: OffsetAndMetadata(6)}
+    ids = {P0: b"o" * 16, other: topic_id("payments")}
+    commit = Commit(
+        offsets, COMMITTER, world.done.append, 0.0, 1_000, CommitRetries.WAITED_FOR, ids
+    )
+    world.manager.commit(commit)
+    unsent = world.sent()
+    assert [topic.name for topic in unsent.request.topics] == ["payments"]
+    unsent.on_done(OffsetCommitResponse(topics=[]), world.now_ms)
+    (error,) = world.done
+    assert isinstance(error, UnknownTopicIdError)
+    assert "orders-0" in str(error)
+
+
+def test_a_commit_of_which_nothing_is_left_is_not_sent():
+    world = World()
+    commit = Commit(
+        OFFSETS, COMMITTER, world.done.append, 0.0, 1_000, CommitRetries.NONE,
+        {P0: b"o" * 16, P1: b"o" * 16},
+    )  # fmt: skip
+    world.manager.commit(commit)
+    assert not world.manager.poll(0.0).requests
+    (error,) = world.done
+    assert isinstance(error, UnknownTopicIdError)

@@ -6,6 +6,7 @@ from pyclient import OffsetAndMetadata, TopicPartition
 from pyclient.errors import (
     CoordinatorLoadInProgressError,
     KafkaTimeoutError,
+    OffsetMetadataTooLargeError,
     UnknownTopicOrPartitionError,
     WakeupError,
 )
@@ -121,6 +122,41 @@ def test_a_commit_without_a_coordinator_says_so(broker, new_consumer):
     broker.on(FindCoordinatorRequest, lambda request, version: loading)
     with pytest.raises(KafkaTimeoutError, match="coordinator of group 'g' is unknown: finding it"):
         consumer.commit({P0: OffsetAndMetadata(1)}, timeout_ms=1_000)
+
+
+def test_a_commit_returns_after_the_callbacks_of_earlier_commits(new_consumer):
+    consumer = new_consumer("orders", enable_auto_commit=False)
+    consumer.poll(timeout_ms=10_000)
+    called = []
+    for offset in (1, 2):
+        consumer.commit_async(
+            {P0: OffsetAndMetadata(offset)},
+            callback=lambda offsets, error: called.append((offsets[P0].offset, error)),
+        )
+    consumer.commit({P0: OffsetAndMetadata(3)})
+    assert called == [(1, None), (2, None)]
+
+
+def test_a_commit_that_fails_calls_back_earlier_ones_all_the_same(broker, new_consumer):
+    consumer = new_consumer("orders", enable_auto_commit=False)
+    consumer.poll(timeout_ms=10_000)
+    broker.on(OffsetCommitRequest, refused(OffsetMetadataTooLargeError))
+    called = []
+    consumer.commit_async({P0: OffsetAndMetadata(1)}, callback=lambda *call: called.append(call))
+    with pytest.raises(OffsetMetadataTooLargeError):
+        consumer.commit({P0: OffsetAndMetadata(2)})
+    assert len(called) == 1
+
+
+def test_a_callback_may_commit(group, new_consumer):
+    consumer = new_consumer("orders", enable_auto_commit=False)
+    consumer.poll(timeout_ms=10_000)
+    consumer.commit_async(
+        {P0: OffsetAndMetadata(1)},
+        callback=lambda offsets, error: consumer.commit({P0: OffsetAndMetadata(2)}),
+    )
+    consumer.poll(timeout_ms=1_000)
+    assert group.committed == 2
 
 
 def test_automatic_commits_do_not_pile_up(network, broker, new_consumer):

@@ -5,7 +5,9 @@ import math
 import pytest
 
 from pyclient.consumer.group.coordinator import CoordinatorFinder
+from pyclient.consumer.group.membership import OffsetReader
 from pyclient.consumer.offsets.committed import CommittedOffsetManager
+from pyclient.consumer.offsets.named_commits import NamedCommits
 from pyclient.consumer.partition_state import OffsetReset
 from pyclient.consumer.subscription_state import SubscriptionState
 from pyclient.errors import (
@@ -15,7 +17,7 @@ from pyclient.errors import (
     NoOffsetForPartitionError,
     UnstableOffsetCommitError,
 )
-from pyclient.net.request_manager import coordinator_connection
+from pyclient.net.request_manager import aside_connection, coordinator_connection
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorResponse
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
@@ -23,26 +25,47 @@ from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 from pyclient.types import OffsetAndMetadata, TopicPartition
-from tests.support.consumer_parts import BACKOFF_MS, new_backoff, new_inbox
+from tests.support.consumer_parts import BACKOFF_MS, FakeCluster, new_backoff, new_inbox
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Nodes:
+    busy = frozenset()
+
     def add_node(self, broker):
         pass
+
+    def in_flight_count(self, node):
+        return int(node in self.busy)
 
 
 class World:
     def __init__(self, reset=OffsetReset.LATEST):
         self.now_ms = 0.0
+        self.nodes = Nodes()
         self.inbox = new_inbox()
+        self.cluster = FakeCluster()
+        self.named = NamedCommits()
         self.subscription = SubscriptionState(reset)
-        self.coordinator = CoordinatorFinder("g", Nodes(), new_backoff(), self.inbox)
+        self.coordinator = CoordinatorFinder("g", self.nodes, new_backoff(), self.inbox)
         self.manager = CommittedOffsetManager(
-            "g", self.coordinator, self.subscription, new_backoff(), self.inbox
+            "g",
+            self.coordinator,
+            self.subscription,
+            self.cluster,
+            new_backoff(),
+            self.inbox,
+            self.named,
+            self,
         )
         self.find()
+
+    def offset_reader(self):
+        return OffsetReader()
+
+    def on_lookup_error(self, error, reader):
+        return False
 
     def find(self):
         self.coordinator.want()
@@ -166,6 +189,19 @@ def test_the_program_gets_what_is_committed_and_nothing_for_the_rest():
     world.manager.lookup([P0, P1], found.append, math.inf)
     world.answer(world.sent(), response(42, -1))
     assert found == [{P0: OffsetAndMetadata(42, "note", 2)}]
+
+
+def test_a_lookup_does_not_wait_behind_a_join_that_the_group_holds_back():
+    world = World()
+    world.coordinator.is_held_up = True
+    world.start(P0)
+    assert world.sent().node == 1
+    world.nodes.busy = {1}  # with a fetch
+    world.start(P0, P1)
+    assert world.sent().node == aside_connection(1)
+    world.coordinator.is_held_up = False
+    world.start(P0, P1, TopicPartition("orders", 2))
+    assert world.sent().node == coordinator_connection(1)
 
 
 def test_the_time_of_a_lookup_can_be_up():

@@ -1,4 +1,4 @@
-"""Assignors as kafka-python's users have them: its own classes, and classes of their own."""
+"""Assignors of kafka-python programs: the library's classes, and custom ones."""
 
 import struct
 
@@ -55,7 +55,7 @@ class Encoded:
 
 
 class VersionTwo:
-    """All to the first member, in the words of version 2."""
+    """Assigns all to the first member, with version 2's return type."""
 
     name = "first"
     version = 0

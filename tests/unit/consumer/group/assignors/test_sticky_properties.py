@@ -1,4 +1,4 @@
-"""What holds for every decision of the sticky assignors, whatever the members claim."""
+"""Properties of every decision of the sticky assignors, for any claims of the members."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ def rejoined(members, decided, generation_id):
 
 
 def settled(topics, members, rounds_max=4):
-    """What a cooperative group comes to."""
+    """The assignment that a cooperative group converges to."""
     assignor = CooperativeStickyAssignor()
     for generation_id in range(10, 10 + rounds_max):
         decided = decide(assignor, topics, members)
@@ -103,7 +103,7 @@ def assert_complete(topics, members, decided):
 
 
 def assert_balanced(members, decided):
-    """Nobody reads a topic of which a member with two partitions more has one."""
+    """No member reads a topic of which a member with two more partitions has a partition."""
     for name, owned in decided.items():
         for other, others in decided.items():
             if len(others) > len(owned) + 1:
