@@ -1,11 +1,24 @@
 """The data source `pykafka`: what Spark asks for by `format("pykafka")`."""
 
-from pyspark.sql.datasource import DataSource
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
-from spark_connector.batch_reader import KafkaBatchReader
-from spark_connector.options import includes_headers, parse_sink_options, parse_source_options
+from spark_connector.batch_reader import FilteringBatchReader, KafkaBatchReader
 from spark_connector.record_converter import source_schema
+from spark_connector.sink_options import parse_sink_options
+from spark_connector.source_options import (
+    check_source_options,
+    includes_headers,
+    parse_source_options,
+)
 from spark_connector.stream_reader import KafkaStreamReader
 from spark_connector.writer import KafkaBatchWriter, KafkaStreamWriter
 
@@ -19,16 +32,22 @@ class KafkaDataSource(DataSource):
         return "pykafka"
 
     def schema(self) -> str:
-        """The JVM connector's schema."""
+        """The JVM connector's schema. Spark asks for it when a DataFrame is loaded."""
+        check_source_options(self.options)
         return source_schema(include_headers=includes_headers(self.options))
 
-    def reader(self, schema: StructType) -> KafkaBatchReader:  # noqa: ARG002
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
         """Create the reader of `spark.read`."""
-        return KafkaBatchReader(parse_source_options(self.options, streaming=False))
+        options = parse_source_options(self.options, streaming=False)
+        return (FilteringBatchReader if options.push_filters else KafkaBatchReader)(options)
 
-    def streamReader(self, schema: StructType) -> KafkaStreamReader:  # noqa: ARG002, N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         """Create the reader of `spark.readStream`."""
-        return KafkaStreamReader(parse_source_options(self.options, streaming=True))
+        try:
+            return KafkaStreamReader(parse_source_options(self.options, streaming=True))
+        except ValueError as error:
+            # PySpark's worker hides what is raised here behind an UnboundLocalError.
+            return _RefusedStream(error)
 
     # Spark passes both arguments by these very names.
     def writer(self, schema: StructType, overwrite: bool) -> KafkaBatchWriter:
@@ -40,3 +59,22 @@ class KafkaDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaStreamWriter:  # noqa: ARG002, N802
         """For `df.writeStream`; output mode complete writes every row of every batch."""
         return KafkaStreamWriter(schema, parse_sink_options(self.options))
+
+
+class _RefusedStream(DataSourceStreamReader):
+    """Raises the error of wrong options with the first call."""
+
+    def __init__(self, error: ValueError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802
+        raise self._error
+
+    def latestOffset(self, *_: Any) -> NoReturn:  # noqa: N802
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:  # noqa: ARG002
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002
+        raise self._error

@@ -1,201 +1,130 @@
-"""The options of the source and the sink: Spark's own Kafka options, checked on the driver.
+"""What the options of the source and the sink have in common: keys, types, `kafka.*`.
 
-Keys are case-insensitive; Spark passes them in lower case. A wrong option raises an error that
-names it, before a task starts.
+Keys are case-insensitive; Spark passes them in lower case. A wrong value raises an error that
+names the option, on the driver. Jobs often share one dictionary between a source and a sink, so
+an option of the other side is accepted with a warning; so is an unknown one.
 """
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import logging
+import re
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pyclient import TopicPartition
-from spark_connector.offsets import LATEST, PartitionOffsets, parse_offsets, parse_partitions
+from pyclient.errors import KafkaConfigurationError
 
-_SOURCE_KEYS: Final = (
-    "assign", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets",
-    "failOnDataLoss", "maxOffsetsPerTrigger", "includeHeaders", "groupIdPrefix",
-    "kafkaConsumer.pollTimeoutMs",
-)  # fmt: skip
-_SINK_KEYS: Final = ("topic",)
-# Options of Spark's connector that are not supported yet. Refused, never silently ignored.
-_NOT_YET: Final = (
-    "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
-    "endingTimestamp", "endingOffsetsByTimestamp", "minPartitions", "maxRecordsPerPartition",
-    "minOffsetsPerTrigger", "maxTriggerDelay", "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs", "partition.metadata.cache.ttl.ms",
-)  # fmt: skip
-# Spark itself passes these along on some paths.
-_SPARKS_OWN: Final = ("path", "checkpointlocation", "queryname", "outputmode")
-_REFUSED_CLIENT_KEYS: Final = (
-    "auto.offset.reset", "key.deserializer", "value.deserializer", "key.serializer",
-    "value.serializer", "enable.auto.commit", "interceptor.classes", "max.poll.records",
-)  # fmt: skip
-_CLIENT_PREFIX: Final = "kafka."
+log = logging.getLogger(__name__)
+
+CLIENT_PREFIX: Final = "kafka."
 _BOOTSTRAP: Final = "kafka.bootstrap.servers"
+# Spark itself passes these along on some paths.
+_SPARKS_OWN: Final = frozenset({"path", "checkpointlocation", "queryname", "outputmode", "mode"})
+_UNITS_MS: Final = {
+    "us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000,
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Subscription:
-    """Which partitions to read: exactly one of the three is set."""
+class Options:
+    """The options of one source or sink, by their names in any case."""
 
-    topics: tuple[str, ...] = ()
-    pattern: str | None = None
-    partitions: tuple[TopicPartition, ...] = ()
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = {key.lower(): value for key, value in given.items()}
 
+    def __contains__(self, option: str) -> bool:
+        return option.lower() in self._given
 
-@dataclass(frozen=True)
-class SourceOptions:
-    """The options of a read. Sent to the tasks by pickle."""
+    def text(self, option: str) -> str | None:
+        """The value without surrounding blanks; None if the option is not given."""
+        value = self._given.get(option.lower())
+        return None if value is None else value.strip()
 
-    subscription: Subscription
-    client: dict[str, Any]
-    starting_offsets: PartitionOffsets | str
-    ending_offsets: PartitionOffsets | str = "latest"
-    fail_on_data_loss: bool = True
-    include_headers: bool = False
-    max_offsets_per_trigger: int | None = None
-    poll_timeout_ms: int = 120_000
+    def boolean(self, option: str, *, default: bool) -> bool:
+        """Whether the option is `true`."""
+        text = self.text(option)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"Option '{option}' is true or false, not '{text}'")
+        return text.lower() == "true"
 
+    def integer(self, option: str) -> int | None:
+        """A whole number."""
+        text = self.text(option)
+        if text is None:
+            return None
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
+            raise ValueError(f"Option '{option}' is a whole number, not '{text}'")
+        return int(text)
 
-@dataclass(frozen=True)
-class SinkOptions:
-    """The options of a write."""
+    def positive(self, option: str) -> int | None:
+        """A whole number above 0."""
+        number = self.integer(option)
+        if number is not None and number <= 0:
+            raise ValueError(f"{option} must be positive, not {number}")
+        return number
 
-    client: dict[str, Any] = field(default_factory=dict)
-    topic: str | None = None
+    def duration_ms(self, option: str, default: str) -> int:
+        """A time such as `15m`, `10s` or `500ms`; a number alone is milliseconds."""
+        text = self.text(option) or default
+        match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", text.lower())
+        if match is None or (match[2] or "ms") not in _UNITS_MS:
+            raise ValueError(f"Option '{option}' is a time such as 15m or 10s, not '{text}'")
+        return int(int(match[1]) * _UNITS_MS[match[2] or "ms"])
 
+    def warn_of_others(self, own: Collection[str], other: Collection[str]) -> None:
+        """Warn of options that have no effect here: those of the other side, and unknown ones."""
+        names = {name.lower(): name for name in own}
+        others = {name.lower(): name for name in other}
+        for key in self._given:
+            if key in names or key in _SPARKS_OWN or key.startswith(CLIENT_PREFIX):
+                continue
+            if key in others:
+                log.warning("option '%s' has no effect here", others[key])
+                continue
+            near = difflib.get_close_matches(key, names, n=1)
+            hint = f"; did you mean '{names[near[0]]}'?" if near else ""
+            log.warning("option '%s' is unknown and has no effect%s", key, hint)
 
-def includes_headers(options: Mapping[str, str]) -> bool:
-    """Whether the schema has a headers column; read before the other options are checked."""
-    return _boolean(_lowered(options), "includeHeaders", default=False)
+    def client(
+        self, kind: str, known: Collection[str], other: Collection[str], ignored: Collection[str]
+    ) -> dict[str, str]:
+        """The `kafka.*` options, without the prefix, for a Kafka client of this kind.
 
+        Args:
+            kind: `consumer` or `producer`, for error texts.
+            known: the options of that client, as in its `DEFAULT_CONFIG`.
+            other: those of the client of the other side.
+            ignored: options that the connector decides by itself.
 
-def parse_source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    """Check a source's options.
-
-    Raises:
-        ValueError: an option is missing, unknown, contradictory or malformed.
-    """
-    given = _lowered(options)
-    _refuse_unknown(given, _SOURCE_KEYS)
-    subscription = _subscription(given)
-    starting = given.get("startingoffsets", "latest" if streaming else "earliest")
-    if not streaming and starting.strip().lower() == "latest":
-        raise ValueError("starting offset can't be latest for batch queries on Kafka")
-    if streaming and "endingoffsets" in given:
-        raise ValueError("ending offset not valid in streaming queries")
-    ending = given.get("endingoffsets", "latest")
-    if ending.strip().lower() == "earliest":
-        raise ValueError("ending offset can't be earliest for batch queries on Kafka")
-    if not streaming and "maxoffsetspertrigger" in given:
-        raise ValueError("maxOffsetsPerTrigger is for streaming queries, this one is a batch")
-    starting_offsets = _offsets(starting, "startingOffsets")
-    if not streaming and not isinstance(starting_offsets, str):
-        _refuse_latest(starting_offsets)
-    return SourceOptions(
-        subscription=subscription,
-        client=_client_options(given, "consumer"),
-        starting_offsets=starting_offsets,
-        ending_offsets=_offsets(ending, "endingOffsets"),
-        fail_on_data_loss=_boolean(given, "failOnDataLoss", default=True),
-        include_headers=_boolean(given, "includeHeaders", default=False),
-        max_offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
-        poll_timeout_ms=_positive(given, "kafkaConsumer.pollTimeoutMs") or 120_000,
-    )
-
-
-def parse_sink_options(options: Mapping[str, str]) -> SinkOptions:
-    """Check a sink's options.
-
-    Raises:
-        ValueError: an option is missing, unknown or malformed.
-    """
-    given = _lowered(options)
-    _refuse_unknown(given, _SINK_KEYS)
-    return SinkOptions(client=_client_options(given, "producer"), topic=given.get("topic"))
-
-
-def _lowered(options: Mapping[str, str]) -> dict[str, str]:
-    return {key.lower(): value for key, value in options.items()}
-
-
-def _refuse_unknown(given: Mapping[str, str], known: tuple[str, ...]) -> None:
-    not_yet = {name.lower(): name for name in _NOT_YET}
-    names = {name.lower(): name for name in known}
-    for key in given:
-        if key in names or key in _SPARKS_OWN or key.startswith(_CLIENT_PREFIX):
-            continue
-        if key in not_yet:
-            raise ValueError(f"Option '{not_yet[key]}' is not supported by pykafka yet")
-        near = difflib.get_close_matches(key, names, n=1)
-        hint = f"; did you mean '{names[near[0]]}'?" if near else ""
-        raise ValueError(f"Unknown option '{key}' for format pykafka{hint}")
-
-
-def _subscription(given: Mapping[str, str]) -> Subscription:
-    ways = [way for way in ("assign", "subscribe", "subscribepattern") if way in given]
-    if not ways:
-        raise ValueError(
-            "One of the following options must be specified for Kafka source: "
-            "subscribe, subscribePattern, assign"
-        )
-    if len(ways) > 1:
-        raise ValueError(
-            "Only one of the following options can be specified for Kafka source: "
-            "subscribe, subscribePattern, assign"
-        )
-    text = given[ways[0]]
-    if not text.strip():
-        raise ValueError(f"Option '{ways[0]}' is empty: name a topic")
-    if ways[0] == "assign":
-        return Subscription(partitions=tuple(sorted(set(parse_partitions(text, "assign")))))
-    if ways[0] == "subscribepattern":
-        return Subscription(pattern=text)
-    topics = sorted({topic.strip() for topic in text.split(",") if topic.strip()})
-    return Subscription(topics=tuple(topics))
-
-
-def _offsets(text: str, option: str) -> PartitionOffsets | str:
-    word = text.strip().lower()
-    return word if word in ("earliest", "latest") else parse_offsets(text, option)
-
-
-def _refuse_latest(offsets: PartitionOffsets) -> None:
-    for partition, offset in offsets.items():
-        if offset == LATEST:
+        Raises:
+            ValueError: there is no `kafka.bootstrap.servers`.
+        """
+        if not self.text(_BOOTSTRAP):
             raise ValueError(
-                f"startingOffsets for {partition.topic}-{partition.partition} can't be latest "
-                "for batch queries on Kafka"
+                f"Option '{_BOOTSTRAP}' must be specified for configuring Kafka {kind}"
             )
+        client = {}
+        for key, value in self._given.items():
+            if not key.startswith(CLIENT_PREFIX):
+                continue
+            name = key.removeprefix(CLIENT_PREFIX)
+            field = name.replace(".", "_")
+            if name in ignored:
+                log.warning("option '%s' has no effect: the connector decides it", key)
+            elif field in other and field not in known:
+                log.warning("option '%s' has no effect: it is not for a %s", key, kind)
+            else:
+                client[name] = value
+        return client
 
 
-def _client_options(given: Mapping[str, str], kind: str) -> dict[str, Any]:
-    if not given.get(_BOOTSTRAP, "").strip():
-        raise ValueError(f"Option '{_BOOTSTRAP}' must be specified for configuring Kafka {kind}")
-    client = {}
-    for key, value in given.items():
-        if key.startswith(_CLIENT_PREFIX):
-            name = key.removeprefix(_CLIENT_PREFIX)
-            if name in _REFUSED_CLIENT_KEYS:
-                raise ValueError(f"Kafka option '{name}' is not supported: Spark decides it")
-            client[name] = value
-    return client
+def check_client(parse: Any, client: Mapping[str, Any]) -> None:
+    """Check `kafka.*` options on the driver, with a client's own rules, before any task.
 
-
-def _boolean(given: Mapping[str, str], option: str, *, default: bool) -> bool:
-    text = given.get(option.lower())
-    if text is None:
-        return default
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"Option '{option}' is true or false, not {text}")
-    return text.lower() == "true"
-
-
-def _positive(given: Mapping[str, str], option: str) -> int | None:
-    text = given.get(option.lower())
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) == 0:
-        raise ValueError(f"Option '{option}' is a positive number, not {text}")
-    return int(text)
+    Raises:
+        ValueError: one is unknown or has a wrong value.
+    """
+    try:
+        parse(dict(client))
+    except KafkaConfigurationError as error:
+        raise ValueError(f"an option that starts with 'kafka.' is wrong: {error}") from None

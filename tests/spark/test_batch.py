@@ -74,9 +74,8 @@ def test_offsets_bound_what_is_read(spark: SparkSession, kafka_broker: Broker) -
     [
         ({}, "One of the following options must be specified"),
         ({"subscribe": "t", "assign": "{}"}, "Only one of the following options"),
-        ({"subscribe": "t", "startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
         ({"subscribe": "t", "startingOffsets": "latest"}, "can't be latest for batch"),
-        ({"subscribe": "t", "minPartitions": "3"}, "not supported by pykafka yet"),
+        ({"subscribe": "t", "minPartitions": "0"}, "minPartitions must be positive"),
         ({"subscribe": "missing"}, "topic 'missing' does not exist"),
     ],
 )
