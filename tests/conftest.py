@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pyclient import _twin
+from tests.support.threads import switching
 from tests.support.twins import names_of, use
 
 # A busy machine is no failure.
@@ -35,11 +36,18 @@ def _is_on_native_twin(item: pytest.Item) -> bool:
     return any(isinstance(value, str) and value == "native" for value in values)
 
 
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Let threads switch as often as the interpreter can."""
+    with switching():
+        yield
+
+
 @pytest.fixture(params=list(_twin.PACKAGES))
 def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Run the test once on each twin: its `batch` module, and all that reads `_twin`.
 
-    A twin that cannot be loaded fails the test, for a fallback would hide it.
+    A twin that cannot be loaded fails the test: a fallback would hide it.
     """
     use(names_of(request.param), monkeypatch.setattr)
     return _twin.load(request.param)["batch"]
@@ -47,7 +55,7 @@ def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mod
 
 @pytest.fixture
 def twin_in_use() -> Iterator[None]:
-    """Give back the twin that is in use to what comes after a test that switches by itself."""
+    """Restore the twin after a test that switches it itself."""
     before = names_of("native" if _twin.NATIVE else "python")
     yield
     use(before)
@@ -55,7 +63,7 @@ def twin_in_use() -> Iterator[None]:
 
 @pytest.fixture
 def soak_is_over(request: pytest.FixtureRequest) -> Callable[[], bool]:
-    """Whether a soak test has had its share: `MINUTES` are for all that run together."""
+    """Whether a soak test has used its share of `MINUTES`, which all soak tests of a run divide."""
     minutes = float(os.environ.get("MINUTES", "30")) / len(request.session.items)
     end = time.monotonic() + 60 * minutes
     return lambda: time.monotonic() > end

@@ -4,7 +4,7 @@ From the members' subscriptions as bytes to their assignments as bytes, in a gro
 loses a member and gains one; all members read all topics (even), or three quarters of them
 (uneven). With `--small` only the group of 1,000 members.
 
-Times are seconds of CPU on this machine, for the work is done by one thread; the bars are 1 s for
+Times are seconds of CPU on this machine: one thread does the work; the bars are 1 s for
 20,000 partitions and 10 s for a million.
 """
 

@@ -128,7 +128,7 @@ def starts(folder: Path) -> Iterator[Row]:
 
 
 def measured(broker: Broker, run: Callable[[], int]) -> Spent:
-    """Let it run; what it took of the broker."""
+    """Run it; returns what it cost the broker."""
     cpu = load.cpu_seconds(broker.pid)
     started = time.perf_counter()
     moved = run()
@@ -156,7 +156,7 @@ def consumed(broker: Broker, topic: str, size: int) -> Spent:
 def in_turn(
     ours: Broker, theirs: Broker, run: Callable[[Broker, int], Spent], count: int = ROUNDS
 ) -> list[tuple[Spent, Spent]]:
-    """The rounds of both. Who goes first finds a quieter machine, so that changes."""
+    """The rounds of both, in alternating order: the first one finds a quieter machine."""
     rounds = []
     for number in range(-1, count):  # one that does not count, for the JIT's sake
         first, second = (ours, theirs) if number % 2 else (theirs, ours)

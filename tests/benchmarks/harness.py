@@ -42,9 +42,9 @@ class Outcome:
 
 
 def run(race: Race) -> Outcome:
-    """Let both run in turn, with the garbage collector at rest.
+    """Run both in turn, with the garbage collector off.
 
-    The ratio is the median over rounds, for the two halves of a round share the machine's mood.
+    The ratio is the median over rounds: the two halves of a round see the same machine load.
     """
     contenders = (race.ours, race.peer)
     repeats = [_repeats(contender) for contender in contenders]

@@ -122,7 +122,7 @@ class Worker:
 
 
 def options_of(row: Row, client: str) -> dict[str, Any]:
-    """The same wishes in each client's words."""
+    """The same settings under each client's option names."""
     if client == "confluent":
         return {name.replace("_", "."): value for name, value in row.options.items()}
     if client == "kafka-python" or "batch_size" not in row.options:
@@ -131,14 +131,14 @@ def options_of(row: Row, client: str) -> dict[str, Any]:
 
 
 def topic_of(row: Row, client: str) -> str:
-    """Where a client's records go."""
+    """The topic of a client's records."""
     return f"{row.name}-{client}"
 
 
 def run_round(row: Row, number: int, bootstrap: str, workers: dict[str, Worker]) -> dict[str, Any]:
-    """All contenders once, in turn."""
+    """Run every client once, in turn."""
     results = {}
-    # Whoever comes first has the cooler machine; so they take turns at that, too.
+    # The first one has the cooler machine, so that rotates too.
     order = list(workers) if number % 2 else list(reversed(workers))
     for client in order:
         count = int(COUNTS[row.size] * row.share) // SLOWER.get(client, 1)

@@ -9,17 +9,19 @@ import pytest
 import spark_connector
 from broker_stub import Broker
 from pyclient import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from pyclient.clock import SystemClock
 from pyclient.errors import (
     KafkaConfigurationError,
     KafkaTimeoutError,
     NoBrokersAvailable,
     RecordTooLargeError,
 )
+from pyclient.timers import Deadline
 
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port that nobody listens on, and nobody else can take meanwhile."""
+    """A port without a listener, reserved for the test."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -27,7 +29,7 @@ def closed_port() -> Iterator[int]:
 
 @pytest.fixture
 def strict_broker() -> Iterator[Broker]:
-    """A broker that does not create topics by itself."""
+    """A broker that does not create topics automatically."""
     with Broker(config={"auto.create.topics.enable": "false"}) as broker:
         yield broker
 
@@ -69,8 +71,10 @@ def test_reading_a_topic_that_does_not_exist_is_not_silent(
     with KafkaConsumer(
         "missing", bootstrap_servers=strict_broker.bootstrap_servers, group_id="g"
     ) as consumer:
-        assert consumer.poll(timeout_ms=500) == {}
-    assert "topic 'missing' cannot be read yet" in caplog.text
+        deadline = Deadline(SystemClock(), 10_000)
+        while "topic 'missing' cannot be read yet" not in caplog.text:
+            assert consumer.poll(timeout_ms=100) == {}
+            assert not deadline.expired, "it said nothing"
 
 
 def test_a_record_too_large_for_the_client_fails_at_once_with_both_sizes(

@@ -1,12 +1,10 @@
 """macOS and Windows, as far as Linux can show them: without what those systems lack."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from broker_stub import Broker
 from broker_stub.testing.tls import TlsCertificates
 from pyclient import KafkaConsumer, KafkaProducer
 from tests.support.other_systems import MACOS, WINDOWS
+from tests.support.server_process import serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,28 +72,14 @@ def test_tls_files_are_loaded_and_none_is_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-@contextmanager
-def broker_on_macos(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def broker_on_macos(
+    data_dir: Path,
+) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
     program = (
         f"{MACOS}\nfrom broker_stub.__main__ import main\n"
         f"sys.exit(main(['--port', '0', '--data-dir', {str(data_dir)!r}]))"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.fullmatch(r"broker_stub listening on (127\.0\.0\.1:\d+)\n", line)
-        assert found, line or process.communicate(timeout=30)
-        yield process, found[1]
-    finally:
-        process.kill()
-        process.communicate()
+    return serving([sys.executable, "-c", program], cwd=ROOT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

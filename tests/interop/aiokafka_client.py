@@ -26,17 +26,7 @@ class Aiokafka:
             )
             await producer.start()
             try:
-                futures = [
-                    await producer.send(
-                        topic,
-                        value=one.value,
-                        key=one.key,
-                        headers=list(one.headers),
-                        partition=one.partition,
-                        timestamp_ms=one.timestamp_ms,
-                    )
-                    for one in records
-                ]
+                futures = [await producer.send(topic, **one.send_arguments()) for one in records]
                 await producer.flush()
                 done = [await future for future in futures]
                 return [-1 if one is None else one.offset for one in done]

@@ -7,6 +7,7 @@ says why; CI sets `CI=true`, and there the reason is a failure instead of a skip
 
 import base64
 import os
+import random
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,18 +57,24 @@ def jars() -> Path:
     Raises:
         ApacheKafkaUnavailable: there is no Java or Maven, or the download failed.
     """
-    for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
-        if shutil.which(program) is None:
-            raise ApacheKafkaUnavailable(
-                f"`{program}` is not on the PATH; install it (Debian: apt-get install {package})"
-            )
-    folder = _cache() / f"kafka-{KAFKA_VERSION}"
+    require_tools()
+    folder = cache() / f"kafka-{KAFKA_VERSION}"
     if not folder.is_dir():
         _fetch_jars(folder)
     return folder
 
 
-def _cache() -> Path:
+def require_tools() -> None:
+    """Raise ApacheKafkaUnavailable where Java or Maven is missing."""
+    for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
+        if shutil.which(program) is None:
+            raise ApacheKafkaUnavailable(
+                f"`{program}` is not on the PATH; install it (Debian: apt-get install {package})"
+            )
+
+
+def cache() -> Path:
+    """The folder for what is fetched once."""
     home = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
     return Path(os.environ.get("KAFKA_PYCLIENT_CACHE", f"{home}/kafka-pyclient"))
 
@@ -122,8 +129,10 @@ class ApacheKafka:
         config: dict[str, str],
         jvm: Sequence[str] = ("-Xmx512m",),
         certificates: TlsCertificates | None = None,
+        features: Sequence[str] = (),
     ) -> None:
         self.folder = folder
+        self._features = features
         self._certificates = certificates
         self._tls_port, self._strict_tls_port = _free_port(), _free_port()
         self._jvm = jvm
@@ -166,7 +175,15 @@ class ApacheKafka:
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # In one argument: an id may begin with a dash.
             format_arguments = ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
+            for feature in self._features:
+                format_arguments += ["--feature", feature]
             run_tool("kafka.tools.StorageTool", format_arguments)
+
+    def _cluster_id(self) -> str:
+        """The id in the `meta.properties` of its first folder."""
+        folder = self._properties()["log.dirs"].split(",")[0]
+        lines = Path(folder, "meta.properties").read_text().splitlines()
+        return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
 
     def launch(self) -> None:
         """Start the node, and wait for nothing."""
@@ -228,11 +245,20 @@ class ApacheKafka:
                 admin = KafkaAdminClient(
                     bootstrap_servers=self.bootstrap_servers, bootstrap_timeout_ms=2000
                 )
-                admin.close()
-                return
+                with closing(admin):
+                    answers = admin.describe_cluster()["cluster_id"]
+                if answers == self._cluster_id():
+                    return
         log = (self.folder / "server.log").read_text()[-3000:]
         self.stop()
         raise ApacheKafkaUnavailable(f"Apache Kafka did not start:\n{log}")
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=10)
+            self._process = None
 
     def stop(self) -> None:
         """Stop it cleanly, or by force if it takes too long."""
@@ -252,9 +278,13 @@ def apache_kafka(
     folder: Path,
     config: dict[str, str] | None = None,
     certificates: TlsCertificates | None = None,
+    features: Sequence[str] = (),
 ) -> Iterator[ApacheKafka]:
-    """A fresh node in `folder` for the length of a block."""
-    node = ApacheKafka(folder, config or {}, certificates=certificates)
+    """A fresh node in `folder` for the length of a block.
+
+    `features` are levels that differ from the release's, as in `transaction.version=1`.
+    """
+    node = ApacheKafka(folder, config or {}, certificates=certificates, features=features)
     node.start()
     try:
         yield node
@@ -263,7 +293,13 @@ def apache_kafka(
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A free port below those that the system itself hands out.
+
+    The node binds it seconds later. A port that the system hands out may belong to another test's
+    broker by then, and clients would talk to that one.
+    """
+    while True:
+        port = random.randrange(16_384, 32_768)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -1,4 +1,4 @@
-"""Three clients that are not ours, behind one small face: produce, and read assigned partitions."""
+"""Three foreign clients behind one interface: produce, and read assigned partitions."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -25,12 +25,12 @@ class ForeignClient(Protocol):
         acks: int | str = "all",
         idempotent: bool = False,
     ) -> list[int]:
-        """Send the records; their offsets, in the order given (of no meaning with acks=0)."""
+        """Send the records; returns their offsets in order (meaningless with acks=0)."""
 
     def consume(
         self, bootstrap: str, topic: str, partitions: int, count: int
     ) -> dict[int, list[Record]]:
-        """Read so many records of the assigned partitions, from the start."""
+        """Read `count` records of the assigned partitions, from the start."""
 
     def offset_at(self, bootstrap: str, partition: TopicPartition, timestamp_ms: int) -> int:
         """The first offset at or after a time; -1 if there is none."""
@@ -38,7 +38,7 @@ class ForeignClient(Protocol):
     def read_since(
         self, bootstrap: str, partition: TopicPartition, timestamp_ms: int, count: int
     ) -> list[Record]:
-        """Look up a time, seek to what was found, and read so many records from there on."""
+        """Look up a time, seek to the offset found, and read `count` records from there."""
 
 
 FOREIGN_CLIENTS: tuple[ForeignClient, ...] = (KafkaPython(), Confluent(), Aiokafka())

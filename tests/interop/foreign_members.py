@@ -1,4 +1,4 @@
-"""Members of a consumer group, by three clients that are not ours; each in a thread of its own."""
+"""Members of a consumer group by three foreign clients, each on its own thread."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -47,6 +47,17 @@ class Member(ABC):
         except BaseException as error:  # noqa: BLE001  raised again by `leave`
             self.failure = error
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What kafka-python and aiokafka call their options."""
+        return {
+            "bootstrap_servers": self.bootstrap,
+            "group_id": self.group,
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+        }
+
     @abstractmethod
     def run(self) -> None:
         """Subscribe and poll until `is_leaving`."""
@@ -70,17 +81,10 @@ class KafkaPythonMember(Member):
     def _consumer(self) -> Any:
         from kafka import KafkaConsumer
 
-        return KafkaConsumer(
-            self.topic,
-            bootstrap_servers=self.bootstrap,
-            group_id=self.group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=HEARTBEAT_MS,
-        )
+        return KafkaConsumer(self.topic, **self.options)
 
     def _poll(self, consumer: Any) -> None:
-        """Read until it is time to leave, or too long nothing was assigned."""
+        """Read until it is time to leave, or nothing was assigned for too long."""
         in_vain = 0
         while not self.is_leaving and in_vain < STALLED_SECONDS / POLL_SECONDS:
             found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
@@ -127,14 +131,7 @@ class AiokafkaMember(Member):
     async def _run(self) -> None:
         from aiokafka import AIOKafkaConsumer
 
-        consumer: Any = AIOKafkaConsumer(
-            self.topic,
-            bootstrap_servers=self.bootstrap,
-            group_id=self.group,
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            heartbeat_interval_ms=HEARTBEAT_MS,
-        )
+        consumer: Any = AIOKafkaConsumer(self.topic, **self.options)
         await consumer.start()
         try:
             while not self.is_leaving:

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,12 +44,11 @@ class Reporter:
             report("assigned", now)
 
 
-def run_ours(options: dict[str, Any]) -> None:
-    """pyclient. Several assignors, separated by commas, are preferred in that order."""
-    from pyclient import KafkaConsumer
-    from pyclient.errors import KafkaError
-
-    consumer = KafkaConsumer(
+def new_consumer(
+    kind: Callable[..., Any], options: dict[str, Any], assignors: Sequence[Any], **more: Any
+) -> Any:
+    """A subscribed consumer of one of the libraries that have kafka-python's arguments."""
+    consumer = kind(
         bootstrap_servers=options["bootstrap"],
         group_id=options["group"],
         group_instance_id=options["instance_id"],
@@ -59,20 +58,33 @@ def run_ours(options: dict[str, Any]) -> None:
         heartbeat_interval_ms=options["heartbeat_ms"],
         max_poll_interval_ms=options["rebalance_ms"],
         metadata_max_age_ms=options["metadata_ms"],
-        partition_assignment_strategy=options["assignor"].split(","),
+        partition_assignment_strategy=assignors,
+        **more,
     )
     if options["pattern"]:
         consumer.subscribe(pattern=options["pattern"])
     else:
         consumer.subscribe([options["topic"]])
+    return consumer
+
+
+def report_records(found: Mapping[Any, Iterable[Any]]) -> None:
+    report("records", [one.value.decode() for many in found.values() for one in many])
+
+
+def run_ours(options: dict[str, Any]) -> None:
+    """pyclient. Several assignors, separated by commas, are preferred in that order."""
+    from pyclient import KafkaConsumer
+    from pyclient.errors import KafkaError
+
     reporter = Reporter()
-    with consumer:
+    with new_consumer(KafkaConsumer, options, options["assignor"].split(",")) as consumer:
         while not _leaving:
             found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
             reporter.assigned(consumer.assignment())
             if not found:
                 continue
-            report("records", [one.value.decode() for many in found.values() for one in many])
+            report_records(found)
             with suppress(KafkaError):  # in a rebalance: their next owner reads them again
                 consumer.commit()
 
@@ -126,22 +138,7 @@ def run_kafka_python(options: dict[str, Any]) -> None:
     }[options["assignor"]]
     reporter = Reporter()
     while not _leaving:
-        consumer = KafkaConsumer(
-            bootstrap_servers=options["bootstrap"],
-            group_id=options["group"],
-            group_instance_id=options["instance_id"],
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            session_timeout_ms=options["session_ms"],
-            heartbeat_interval_ms=options["heartbeat_ms"],
-            max_poll_interval_ms=options["rebalance_ms"],
-            metadata_max_age_ms=options["metadata_ms"],
-            partition_assignment_strategy=[assignor],
-        )
-        if options["pattern"]:
-            consumer.subscribe(pattern=options["pattern"])
-        else:
-            consumer.subscribe([options["topic"]])
+        consumer = new_consumer(KafkaConsumer, options, [assignor])
         _poll_kafka_python(consumer, reporter)
         consumer.close()
 
@@ -162,7 +159,7 @@ def _poll_kafka_python(consumer: Any, reporter: Reporter) -> None:
         rebalancing_polls = 0 if is_stable else rebalancing_polls + 1
         if not found:
             continue
-        report("records", [one.value.decode() for many in found.values() for one in many])
+        report_records(found)
         with suppress(KafkaError):
             consumer.commit()
 
@@ -183,23 +180,9 @@ async def _run_aiokafka(options: dict[str, Any]) -> None:
         "roundrobin": RoundRobinPartitionAssignor,
         "sticky": StickyPartitionAssignor,
     }[options["assignor"]]
-    consumer: Any = AIOKafkaConsumer(
-        bootstrap_servers=options["bootstrap"],
-        group_id=options["group"],
-        group_instance_id=options["instance_id"],
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        session_timeout_ms=options["session_ms"],
-        heartbeat_interval_ms=options["heartbeat_ms"],
-        max_poll_interval_ms=options["rebalance_ms"],
-        rebalance_timeout_ms=options["rebalance_ms"],
-        metadata_max_age_ms=options["metadata_ms"],
-        partition_assignment_strategy=(assignor,),
+    consumer = new_consumer(
+        AIOKafkaConsumer, options, (assignor,), rebalance_timeout_ms=options["rebalance_ms"]
     )
-    if options["pattern"]:
-        consumer.subscribe(pattern=options["pattern"])
-    else:
-        consumer.subscribe([options["topic"]])
     await consumer.start()
     reporter = Reporter()
     try:
@@ -208,7 +191,7 @@ async def _run_aiokafka(options: dict[str, Any]) -> None:
             reporter.assigned(consumer.assignment())
             if not found:
                 continue
-            report("records", [one.value.decode() for many in found.values() for one in many])
+            report_records(found)
             with suppress(KafkaError):
                 await consumer.commit()
     finally:

@@ -70,7 +70,7 @@ class ForeignProcess:
             self.failure = content
 
     def kill(self) -> None:
-        """End at once, without a word to the broker."""
+        """Kill the process; the broker is not told."""
         self.process.kill()
         self._end()
 
@@ -182,7 +182,7 @@ class ForeignGroup:
             Event().wait(LOOK_SECONDS)
 
     def wait_until_shared(self, *members: ForeignProcess, spread: int = 1) -> None:
-        """Until the members have all partitions, none of them twice, and about as many each."""
+        """Wait until the members own all partitions, each once, in about equal shares."""
         wanted = members or tuple(self.alive)
 
         def shared() -> bool:
@@ -197,7 +197,7 @@ class ForeignGroup:
         self.wait_until(shared, f"shared by {len(wanted)}")
 
     def wait_until_read(self, values: set[str]) -> None:
-        """Until all of the values were read by somebody."""
+        """Wait until all of the values were read."""
         self.wait_until(lambda: values <= self.values(), "read all")
 
 
@@ -224,9 +224,9 @@ def _partitions(assignment: bytes) -> list[Partition]:
 
 @contextmanager
 def watching_owners(port: int, group: str) -> Iterator[list[int]]:
-    """Look at the group all the time: in a stable generation, each partition has one owner.
+    """Poll the group's description: in a stable generation, each partition has one owner.
 
-    Gives the sizes of the stable generations that it saw.
+    Yields the sizes of the stable generations it has seen.
     """
     over = Event()
     sizes: list[int] = []

@@ -15,24 +15,15 @@ from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from pyclient.protocol.messages.list_groups import ListGroupsRequest
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from pyclient.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from pyclient.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from pyclient.protocol.schema import Message
 from tests.integration.broker_stub.raw_client import RawClient
+from tests.support.offset_requests import offset_commit_request, offset_fetch_request
 from tests.support.subscriptions import subscription
 
 TOPIC = "scripted"
@@ -185,20 +176,15 @@ class GroupScript:
     # --- offsets and administration ----------------------------------------------------------
 
     def commit(self, name: str, generation: int, version: int = 9, **fields: Any) -> int:
-        partition = OffsetCommitRequestPartition(
-            partition_index=fields.pop("partition", 0),
-            committed_offset=fields.pop("offset", 5),
-            committed_metadata=fields.pop("metadata", ""),
-        )
-        topic = OffsetCommitRequestTopic(name=fields.pop("topic", TOPIC), partitions=[partition])
-        request = OffsetCommitRequest(
+        partition = fields.pop("topic", TOPIC), fields.pop("partition", 0)
+        request = offset_commit_request(
+            fields.pop("group_id", self.group_id),
+            {partition: fields.pop("offset", 5)},
             **{
-                "group_id": self.group_id,
                 "generation_id_or_member_epoch": generation,
                 "member_id": self.ids.get(name, ""),
                 **fields,
             },
-            topics=[topic],
         )
         code: int = self.ask(name, request, version).topics[0].partitions[0].error_code
         return code
@@ -207,22 +193,14 @@ class GroupScript:
         self, name: str, generation: int, *partitions: tuple[str, int], metadata: str = ""
     ) -> list[tuple[str, int, int]]:
         """Commit the same offset of several partitions; the error of each."""
-        request = OffsetCommitRequest(
-            group_id=self.group_id,
+        request = offset_commit_request(
+            self.group_id,
+            {},
             generation_id_or_member_epoch=generation,
             member_id=self.ids.get(name, ""),
-            topics=[
-                OffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        OffsetCommitRequestPartition(
-                            partition_index=index, committed_offset=5, committed_metadata=metadata
-                        )
-                    ],
-                )
-                for topic, index in partitions
-            ],
         )
+        for one in partitions:  # an entry each, also of the same topic
+            request.topics += offset_commit_request("", {one: 5}, metadata=metadata).topics
         return sorted(
             (topic.name, one.partition_index, one.error_code)
             for topic in self.ask(name, request, 9).topics
@@ -231,11 +209,7 @@ class GroupScript:
 
     def fetch_offsets(self, *topics: tuple[str, list[int]]) -> list[tuple[str, int, int, int]]:
         """Topic, partition, offset and error, in the order of the answer."""
-        wanted = [OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in topics]
-        request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=self.group_id, topics=wanted)]
-        )
-        (group,) = self.ask("admin", request, 9).groups
+        (group,) = self.ask("admin", offset_fetch_request(self.group_id, topics), 9).groups
         return [
             (topic.name, one.partition_index, one.committed_offset, one.error_code)
             for topic in group.topics
@@ -243,10 +217,7 @@ class GroupScript:
         ]
 
     def committed(self) -> dict[tuple[str, int], tuple[int, str]]:
-        request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=self.group_id, topics=None)]
-        )
-        (group,) = self.ask("admin", request, 9).groups
+        (group,) = self.ask("admin", offset_fetch_request(self.group_id, None), 9).groups
         return {
             (topic.name, one.partition_index): (one.committed_offset, one.metadata)
             for topic in group.topics

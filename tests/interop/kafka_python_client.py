@@ -24,17 +24,7 @@ class KafkaPython:
             **self._security,
         )
         try:
-            futures = [
-                producer.send(
-                    topic,
-                    value=one.value,
-                    key=one.key,
-                    headers=list(one.headers),
-                    partition=one.partition,
-                    timestamp_ms=one.timestamp_ms,
-                )
-                for one in records
-            ]
+            futures = [producer.send(topic, **one.send_arguments()) for one in records]
             producer.flush(timeout=TIMEOUT_SECONDS)
             return [future.get(timeout=TIMEOUT_SECONDS).offset for future in futures]
         finally:

@@ -1,7 +1,7 @@
 """Apache Kafka's log dump: what it prints of files, and what it finds wrong with them.
 
-It ends with 0 whatever it found. What contradicts across files or records is told on standard
-error once all was read; damage within a file on standard output, where it is met.
+It exits with 0 whatever it finds. Contradictions across files or records are printed to standard
+error at the end; damage within a file to standard output, where it is found.
 """
 
 import re

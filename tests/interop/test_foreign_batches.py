@@ -35,7 +35,7 @@ codecs = pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
 
 
 class Snappy:
-    """python-snappy's face over cramjam, for kafka-python finds no other library here."""
+    """python-snappy's interface over cramjam: kafka-python finds no other library here."""
 
     @staticmethod
     def compress(data: bytes) -> bytes:

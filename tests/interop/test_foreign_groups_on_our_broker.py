@@ -44,7 +44,7 @@ def wait_until(condition: Callable[[], bool], *members: Member) -> None:
 
 
 def wait_until_shared(first: Member, second: Member) -> None:
-    """Until both have their half, and nobody has the other's."""
+    """Wait until each member owns its half and nothing else."""
 
     def shared() -> bool:
         mine, yours = first.assigned, second.assigned

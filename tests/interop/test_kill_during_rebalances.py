@@ -10,12 +10,6 @@ from threading import Event, Thread
 import pytest
 
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from pyclient.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.integration.broker_stub.raw_client import RawClient
 from tests.interop.group_processes import (
     REBALANCE_MS,
@@ -24,6 +18,7 @@ from tests.interop.group_processes import (
     group_server,
     watching_owners,
 )
+from tests.support.offset_requests import offset_commit_request, offset_fetch_request
 from tests.support.server_process import ServerProcess
 
 TOPIC = "orders"
@@ -66,21 +61,17 @@ class Commits:
                     self._commit(client, self.acknowledged + 1)
 
     def _commit(self, client: RawClient, offset: int) -> None:
-        partition = OffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata="kept"
-        )
-        topic = OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])
-        response = client.ask(OffsetCommitRequest(group_id="ledger", topics=[topic]), 9)
+        request = offset_commit_request("ledger", {(TOPIC, 0): offset}, metadata="kept")
+        response = client.ask(request, 9)
         if response.topics[0].partitions[0].error_code == 0:
             self.acknowledged = offset
 
 
 def committed(port: int) -> int:
     """The offset that the broker has."""
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="ledger", topics=None)])
     with RawClient(port) as client:
         client.ask(FindCoordinatorRequest(coordinator_keys=["ledger"]), 4)
-        (group,) = client.ask(request, 9).groups
+        (group,) = client.ask(offset_fetch_request("ledger", None), 9).groups
     return max(
         (one.committed_offset for topic in group.topics for one in topic.partitions), default=-1
     )

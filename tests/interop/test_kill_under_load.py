@@ -70,7 +70,7 @@ class Load:
 
 
 def read_all(bootstrap: str) -> dict[int, list[bytes]]:
-    """Every value by partition, up to the end it has now; the list's index is the offset."""
+    """All values by partition, up to its end now; the list's index is the offset."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "check", "log_level": 0})
     try:
         found = {}
@@ -120,13 +120,13 @@ class Retrier:
         }
 
     def write(self, port: int, count: int) -> None:
-        """Write so many batches, of any size: segments end, and snapshots lie, between any two."""
+        """Write batches of random sizes: segments end, and snapshots are taken, between any two."""
         with RawClient(port) as client:
             for _ in range(count):
                 self._write_next(client)
 
     def write_again(self, port: int) -> None:
-        """Send again what was acked last, then what leaves a gap, then what comes next."""
+        """Send the last acked batch again, then one that leaves a gap, then the next in order."""
         with RawClient(port) as client:
             assert len(self._last) == BATCHES_REMEMBERED
             for one in self._last:
@@ -155,7 +155,7 @@ class Retrier:
 def kill_again_and_again(
     folder: Path, rounds: int, is_over: Callable[[], bool] = lambda: False
 ) -> int:
-    """Kill the broker under load so many times, or until it is over; how many it was."""
+    """Kill the broker under load, `rounds` times or until `is_over`; returns how often."""
     seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
     print(f"SEED={seed} repeats the moments")  # shown with a failure
     moments = random.Random(seed)

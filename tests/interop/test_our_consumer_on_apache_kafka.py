@@ -7,7 +7,8 @@ import confluent_kafka
 import confluent_kafka.admin
 import pytest
 
-from pyclient import KafkaConsumer, TopicPartition
+from pyclient import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from pyclient.errors import UnknownTopicIdError
 from tests.interop.apache_kafka import ApacheKafka
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -186,3 +187,40 @@ def test_offsets_are_found_by_time(apache: ApacheKafka) -> None:
         assert consumer.offsets_for_times({partition: 9_999})[partition] is None
         assert consumer.beginning_offsets([partition]) == {partition: 0}
         assert consumer.end_offsets([partition]) == {partition: 10}
+
+
+def test_a_recreated_topic_is_read_from_its_beginning_by_a_group(apache: ApacheKafka) -> None:
+    admin = confluent_kafka.admin.AdminClient({"bootstrap.servers": apache.bootstrap_servers})
+    partition = TopicPartition("reborn", 0)
+    create(apache, "reborn", 1)
+    produce(apache, "reborn", range(5))
+    options: dict[str, Any] = {"enable_auto_commit": False, "allow_auto_create_topics": False}
+    with consumer_of(apache, "reborn", group_id="r", **options) as consumer:
+        assert len(read(consumer, 5)) == 5
+        consumer.commit()
+        assert consumer.committed(partition) == 5
+        admin.delete_topics(["reborn"])["reborn"].result(30)
+        create(apache, "reborn", 1)
+        produce(apache, "reborn", range(8))
+        with pytest.raises(UnknownTopicIdError):
+            consumer.commit({partition: OffsetAndMetadata(5)})
+        assert consumer.committed(partition) is None  # the broker has deleted it with the topic
+        assert len(read(consumer, 8)) == 8
+        consumer.enforce_rebalance()
+        assert len(read(consumer, 8)) == 8  # again: nothing was committed
+
+
+def test_a_committed_offset_is_validated_with_the_leader(apache: ApacheKafka) -> None:
+    partition = TopicPartition("validated", 0)
+    create(apache, "validated", 1)
+    produce(apache, "validated", range(20))
+    with consumer_of(apache, "validated", group_id="v", max_poll_records=5) as consumer:
+        read(consumer, 5)
+    with consumer_of(apache, group_id="v") as consumer:
+        committed = consumer.committed(partition, metadata=True)
+        assert committed is not None
+        assert committed.leader_epoch == 0
+        consumer.assign([partition])
+        assert len(read(consumer, 20 - committed.offset)) == 20 - committed.offset
+        consumer.seek(partition, committed._replace(leader_epoch=7))  # nobody was elected so often
+        assert len(read(consumer, 20)) == 20  # reset to the beginning

@@ -1,4 +1,4 @@
-"""Load on a broker, whoever's it is, and what its process spends on it.
+"""Load on any broker, and what its process spends on it.
 
 confluent-kafka produces and consumes; a bare loop fetches without looking at records. Every
 function returns what it moved, so that the caller divides by time and by the process's CPU.
@@ -56,8 +56,8 @@ def produce(
 ) -> int:
     """Send records of one size, idempotently, and wait until all are acknowledged; bytes sent.
 
-    With `even_batches` all are of one size, about half a megabyte, whoever takes them: else a
-    broker that answers sooner gets smaller ones.
+    With `even_batches` all batches have the same size, about half a megabyte; otherwise a broker
+    that answers sooner gets smaller ones.
     """
     batches = {"linger.ms": 5}
     if even_batches:
@@ -88,9 +88,9 @@ def produce(
 
 @contextmanager
 def reading_consumer(bootstrap: str, topic: str) -> Iterator[Callable[[int, int], int]]:
-    """A consumer that has found every partition's start; it reads so many bytes of records on.
+    """Start a consumer at every partition's start; the result reads a number of record bytes.
 
-    It has its first record by then: before that it lets half a second pass by itself.
+    It has its first record already: before that, librdkafka waits for half a second.
     """
     consumer = Consumer(
         {
@@ -123,7 +123,7 @@ def reading_consumer(bootstrap: str, topic: str) -> Iterator[Callable[[int, int]
 
 @contextmanager
 def waiting_consumer(bootstrap: str, topic: str) -> Iterator[Callable[[float], None]]:
-    """A consumer that waits for records which do not come, for so many seconds when told to."""
+    """A consumer that waits for records that never come; the result takes the seconds to wait."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "idle"})
     consumer.assign([TopicPartition(topic, 0)])
 
@@ -172,7 +172,7 @@ def _fetch_frame(topic: str, offset: int) -> bytes:
 
 
 def _receive_frame(connection: socket.socket, view: memoryview) -> int:
-    """Receive a frame, without its length, to the start of the buffer; how long it is."""
+    """Receive a frame, without its length, into the buffer; returns its length."""
     head = connection.recv(4, socket.MSG_WAITALL)
     (length,) = struct.unpack(">i", head)
     received = 0
@@ -184,7 +184,7 @@ def _receive_frame(connection: socket.socket, view: memoryview) -> int:
 
 
 def _behind_batches(view: memoryview, position: int, end: int) -> int:
-    """The offset behind the last batch: of each only the header is looked at."""
+    """The offset after the last batch, from the batch headers alone."""
     offset = 0
     while position < end:
         base_offset, length = struct.unpack_from(">qi", view, position)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from broker_stub.coordinator.classic_group import ClassicGroup
-from broker_stub.coordinator.group_state import GroupSettings, JoinTerms
+from broker_stub.coordinator.groups.classic_group import ClassicGroup
+from broker_stub.coordinator.groups.group_state import GroupSettings, JoinTerms
 from broker_stub.purgatory import Timers
 from broker_stub.request import Parked
 from pyclient.clock import ManualClock
@@ -112,7 +112,7 @@ class GroupWorld:
 
 
 def answer(parked: Any) -> Any:
-    """What a parked request was answered with; it must have been."""
+    """The answer to a parked request, which must have been answered."""
     if isinstance(parked, JoinGroupResponse | SyncGroupResponse):
         return parked
     assert isinstance(parked, Parked)

@@ -28,7 +28,7 @@ def compaction(
     map_bytes: int = 1 << 20,
     digest: Callable[[bytes], bytes] | None = None,
 ) -> Compaction:
-    """The compaction of all that can be compacted."""
+    """A compaction of the whole log but its active segment."""
     offsets = OffsetMap(map_bytes) if digest is None else OffsetMap(map_bytes, digest)
     end = min(log.last_stable_offset, log.segments[-1].base_offset)
     dirty = DirtyLog(log, first_dirty, end)

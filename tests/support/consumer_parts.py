@@ -1,4 +1,4 @@
-"""What the consumer's cores need around them, without an engine: a cluster, an inbox, batches."""
+"""Stand-ins around the consumer's cores, without an engine: a cluster, an inbox, batches."""
 
 import math
 
@@ -17,7 +17,7 @@ BACKOFF_MS = 100
 
 
 class FakeCluster:
-    """Metadata that a test sets; it notes what is asked of it."""
+    """Metadata that a test sets; records what is asked for."""
 
     def __init__(self):
         self.snapshot = ClusterMetadata()

@@ -1,6 +1,6 @@
-"""A proxy that passes bytes on and cuts its connections now and then, in mid-answer if it likes.
+"""A proxy that cuts its connections at random, also in the middle of a response.
 
-For brokers that cannot be told to fail: they advertise the proxy's address as their own.
+For brokers without fault injection: they advertise the proxy's address as their own.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ PIECE_BYTES = 65_536
 
 
 class CuttingProxy:
-    """Listens on a free port; each connection lives for so many bytes of answers, by chance.
+    """Listens on a free port; each connection lives for a random number of response bytes.
 
     Attributes:
         cuts: connections cut so far.

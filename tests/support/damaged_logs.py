@@ -15,13 +15,13 @@ VALUES = {offset: b"%02d" % offset for offset in range(COUNT)}
 
 
 def finish(manager: LogManager) -> None:
-    """What the background thread does: go on until nothing is left to do."""
+    """Do what the background thread does until nothing is left."""
     while manager.run_due() == 0:
         pass
 
 
 def flip_middle(entry_bytes: int) -> Callable[[Path], None]:
-    """Damage the last field of an entry in the middle, which no glance at the end notices."""
+    """Damage the last field of an entry in the middle, which a check of the end misses."""
 
     def flip(path: Path) -> None:
         content = bytearray(path.read_bytes())
@@ -69,7 +69,7 @@ def damaged(
     clock: ManualClock | None = None,
     **values: int,
 ) -> tuple[LogManager, PartitionLog, bytes]:
-    """A log that was opened in order, one index of which is damaged then; and that index before."""
+    """A log that was opened cleanly, with one index damaged since; and the undamaged index."""
     values = EVERY_SECOND | values
     manager = open_manager(folder, clock=clock, **values)
     write(manager)

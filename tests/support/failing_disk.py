@@ -1,7 +1,6 @@
-"""A disk that refuses: the system's calls fail as told, in the middle of a write if wished.
+"""A failing disk: system calls fail as configured, also in the middle of a write.
 
-Patched over `os` and `open`, so it is the code's own calls that fail, and what they had written
-before is really there.
+Patches `os` and `open`, so the code's own calls fail, and what they wrote before is really there.
 """
 
 import builtins
@@ -16,7 +15,7 @@ WRITES = frozenset({"open", "pwrite", "ftruncate", "truncate", "rename", "replac
 
 
 class FailingDisk:
-    """Works until it is told not to; `refused` counts the calls that failed, by name."""
+    """Works until `refuse` is called; `refused` lists the failed calls by name."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.refused: list[str] = []

@@ -10,7 +10,7 @@ NOW_MS = 1_700_000_000_000  # the same in every run
 
 
 class FakeWaiter:
-    """Does not wait: `meanwhile` happens instead, then the time is up or it was woken."""
+    """Does not wait: runs the next `meanwhile` instead; then it was woken, or has timed out."""
 
     def __init__(self, engine):
         self._engine = engine

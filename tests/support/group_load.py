@@ -27,14 +27,11 @@ from pyclient.protocol.header import ResponseHeader, response_header_version
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from pyclient.protocol.messages.offset_commit import OffsetCommitRequest
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from pyclient.protocol.registry import response_class
 from pyclient.protocol.schema import Message
+from tests.support.offset_requests import offset_commit_request
 from tests.support.subscriptions import assignment, subscription
 
 TOPIC = "load"
@@ -91,7 +88,7 @@ class LoadMember:
         self.socket.sendall(b"".join(parts))  # type: ignore[arg-type]
 
     def on_readable(self) -> None:
-        """Take what came; at a whole frame, go on."""
+        """Read what arrived; handle a complete frame."""
         piece = self.socket.recv(1 << 16)
         if not piece:
             raise ConnectionError("the broker hung up")
@@ -177,7 +174,12 @@ class LoadMember:
     def commit(self) -> None:
         """Commit, and again as soon as the answer is there."""
         if self._commit_frame is None:
-            request = self._commit_request(_MARKED_OFFSET)
+            request = offset_commit_request(
+                self.group_id,
+                {(TOPIC, 0): _MARKED_OFFSET},
+                generation_id_or_member_epoch=self.generation_id,
+                member_id=self.member_id,
+            )
             parts = request_frame(request, 9, 1, "load")
             self._commit_frame = bytearray(b"".join(parts))  # type: ignore[arg-type]
             self._offset_at = self._commit_frame.index(_OFFSET.pack(_MARKED_OFFSET))
@@ -185,17 +187,6 @@ class LoadMember:
         _OFFSET.pack_into(self._commit_frame, self._offset_at, self.offset)
         self.is_free = False
         self.socket.sendall(self._commit_frame)
-
-    def _commit_request(self, offset: int) -> OffsetCommitRequest:
-        partition = OffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=""
-        )
-        return OffsetCommitRequest(
-            group_id=self.group_id,
-            generation_id_or_member_epoch=self.generation_id,
-            member_id=self.member_id,
-            topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
-        )
 
     def _on_committed(self, body: bytes) -> None:
         self.is_free = True

@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from broker_stub.coordinator.group_state import GroupState
+from broker_stub.coordinator.groups.group_state import GroupState
 from pyclient.error_codes import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -238,7 +238,7 @@ class GroupMachine(RuleBasedStateMachine):
     # --- what must hold ----------------------------------------------------------------------
 
     @invariant()
-    def whoever_waits_has_a_deadline(self) -> None:
+    def every_wait_has_a_deadline(self) -> None:
         group = self._group() if hasattr(self, "harness") else None
         if group is None:
             return

@@ -6,13 +6,9 @@ from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pyclient.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from pyclient.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.node_harness import NodeHarness, Pending
+from tests.support.offset_requests import offset_commit_request
 
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
@@ -127,16 +123,14 @@ class GroupMember:
         **fields: Any,
     ) -> int:
         """Commit partition 0's offset; the error code."""
-        partition = OffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=metadata
-        )
-        request = OffsetCommitRequest(
-            group_id=self.group_id,
+        request = offset_commit_request(
+            self.group_id,
+            {(topic, 0): offset},
+            metadata=metadata,
             generation_id_or_member_epoch=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self.instance_id if version >= 7 else None,
             **fields,
-            topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
         )
         response = self.harness.ask(request, version)
         code: int = response.topics[0].partitions[0].error_code

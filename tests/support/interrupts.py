@@ -26,7 +26,7 @@ class Interrupt:
     """Raises KeyboardInterrupt before a line of a function runs, once."""
 
     def __init__(self, code, line, after=0):
-        """`after` lets the line run so many times first."""
+        """`after`: how often the line runs first."""
         self.code = code
         self.line = code.co_firstlineno + line
         self.left = after

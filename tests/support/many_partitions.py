@@ -12,7 +12,7 @@ TOPIC = "many"
 
 
 def many_partitions(count: int, *, descriptors: int) -> float:
-    """Write a record to each of so many partitions and read it again; how long that took."""
+    """Write a record to each of `count` partitions and read it again; returns the seconds."""
     limit = f"--nofile={descriptors}:{descriptors}"
     with ServerProcess(wrapper=["prlimit", limit]) as server:
         started = time.perf_counter()

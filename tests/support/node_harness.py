@@ -32,7 +32,7 @@ NOW_MS = 1_700_000_000_000  # the same in every run
 
 
 class InlineBackground:
-    """Does the node's blocking work at once: nobody minds the wait here."""
+    """Runs the node's blocking work at once."""
 
     def submit(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
         """Run both before returning."""
@@ -71,7 +71,7 @@ class NodeHarness:
         self.node = self._open()
 
     def submit(self, request: Message, version: int) -> Reply | Parked[Reply]:
-        """What the node makes of a request's frame."""
+        """The node's answer to a request's frame."""
         self._correlation_id += 1
         parts = request_frame(request, version, self._correlation_id, "test")
         frame = bytearray(b"".join(parts))  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ class NodeHarness:
         """A request whose response may come later."""
         if version is None:
             assert request.api_key is not None
-            version = SERVED[request.api_key].highest
+            version = min(SERVED[request.api_key].highest, request.version_cap())
         return Pending(self.submit(request, version), request, version)
 
     def advance(self, milliseconds: float) -> None:

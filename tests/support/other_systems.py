@@ -1,4 +1,4 @@
-"""Programs that take away what other systems lack, for a child process to run first.
+"""Programs that hide what other systems lack, for a child process to run first.
 
 What is masked is what those systems' Python documentation leaves out. It shows that nothing of
 ours needs it; it does not show how those systems behave otherwise.

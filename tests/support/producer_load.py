@@ -24,7 +24,7 @@ WORDS = 400
 
 
 class Job(NamedTuple):
-    """What to send: so many records of a size, and the options that the comparison sets."""
+    """What to send: the number and size of records, and the options that the comparison sets."""
 
     bootstrap: str
     topic: str
@@ -69,7 +69,7 @@ class Watch:
         self._wall = time.perf_counter()
 
     def stop(self, count: int) -> dict[str, float]:
-        """What so many records took."""
+        """What `count` records took."""
         seconds = time.perf_counter() - self._wall
         cpu = time.process_time() - self._cpu
         return {"rate": count / seconds, "cpu_us": cpu / count * 1e6}
@@ -244,7 +244,7 @@ CLIENTS: dict[str, Client] = {"ours": ours, "confluent": confluent, "kafka-pytho
 
 
 def main() -> None:
-    """Work off the jobs."""
+    """Run the jobs from standard input."""
     client = CLIENTS[sys.argv[1]]
     prepared = cache(payload)
     for line in sys.stdin:

@@ -41,8 +41,9 @@ from pyclient.protocol.messages.offset_commit import (
 from pyclient.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
 )
 from pyclient.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from tests.support.consumer_parts import batch_at
@@ -95,9 +96,14 @@ class ScriptedGroup:
         return SyncGroupResponse(assignment=own.assignment)
 
     def fetch_offsets(self, request, version):
-        partition = OffsetFetchResponsePartition(partition_index=0, committed_offset=self.committed)
-        topic = OffsetFetchResponseTopic(name="orders", partitions=[partition])
-        return OffsetFetchResponse(topics=[topic])
+        (group,) = request.groups
+        (topic,) = group.topics
+        found = OffsetFetchResponsePartitions(partition_index=0, committed_offset=self.committed)
+        answer = OffsetFetchResponseTopics(
+            name=topic.name, topic_id=topic.topic_id, partitions=[found]
+        )
+        group = OffsetFetchResponseGroup(group_id=group.group_id, topics=[answer])
+        return OffsetFetchResponse(groups=[group])
 
     def commit(self, request, version):
         (topic,) = request.topics

@@ -25,7 +25,7 @@ MESSAGE_TOO_LARGE = 10
 
 
 class Partition:
-    """One log. `remembered` is how many batches of a producer it knows again."""
+    """One log. `remembered`: how many batches of a producer it recognizes as duplicates."""
 
     remembered = 5
 

@@ -9,7 +9,7 @@ from pyclient.records.batch import RecordBatch
 
 
 def respond(world, node, **fields):
-    """Answer the oldest request of a node, whatever its batches are, with these fields."""
+    """Answer all batches of a node's oldest request with these fields."""
     unsent = world.connections[node].requests.popleft()
     (topic,) = unsent.request.topic_data
     endpoints = fields.pop("node_endpoints", [])
@@ -53,7 +53,7 @@ def make_known(world, partition=0):
 
 
 def send_batches(world, count, partition=0):
-    """Fill so many batches of one record each, and have them drained."""
+    """Fill `count` batches of one record each, and drain them."""
     futures = []
     for _ in range(count):
         futures.append(world.send(b"%d" % len(world.futures), partition))

@@ -4,12 +4,31 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
 ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def serving(
+    command: Sequence[str | Path], **options: Any
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A broker that another command starts, and its address; killed in the end if need be."""
+    process = subprocess.Popen(
+        command, **options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.fullmatch(r"broker_stub listening on (127\.0\.0\.1:\d+)\n", line)
+        assert found, line or process.communicate(timeout=30)
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.communicate()
 
 
 class ServerProcess:

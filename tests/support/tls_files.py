@@ -1,4 +1,4 @@
-"""PEM files that are like no others: encrypted, damaged, expired, of another authority."""
+"""Unusual PEM files: encrypted, damaged, expired, of another authority."""
 
 import datetime
 from pathlib import Path

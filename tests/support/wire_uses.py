@@ -1,4 +1,4 @@
-"""What each client does in a `WireWorld`, from its making to its close, and what comes of it."""
+"""What each client does in a `WireWorld`, from construction to close, and checks of the result."""
 
 from typing import Any
 

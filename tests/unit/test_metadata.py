@@ -96,11 +96,11 @@ def test_a_leader_of_an_older_epoch_is_not_believed():
     assert ahead.leader_for_partition(TopicPartition("orders", 0)) == 1
 
 
-def test_a_topic_created_anew_starts_with_its_own_epochs():
+def test_a_recreated_topic_starts_with_its_own_epochs():
     known = ClusterMetadata().updated(response(topic("orders", partition(0, leader=2, epoch=7))))
-    anew = known.updated(response(topic("orders", partition(0, epoch=0), topic_id=OTHER_ID)))
-    assert anew.leader_for_partition(TopicPartition("orders", 0)) == 1
-    assert anew.topic_name(ORDERS_ID) is None
+    recreated = known.updated(response(topic("orders", partition(0, epoch=0), topic_id=OTHER_ID)))
+    assert recreated.leader_for_partition(TopicPartition("orders", 0)) == 1
+    assert recreated.topic_name(ORDERS_ID) is None
 
 
 def test_a_broker_too_old_for_epochs_is_believed():

@@ -1,4 +1,4 @@
-"""Which twin is picked, and what is said when that cannot be."""
+"""Which twin is picked, and the error if it cannot be loaded."""
 
 import os
 import subprocess

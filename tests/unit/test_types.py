@@ -1,4 +1,4 @@
-"""The tuples of the public contract, held against kafka-python's."""
+"""The tuples of the public contract, compared with kafka-python's."""
 
 import kafka.structs
 import pytest

@@ -88,7 +88,7 @@ def empty(response: bytes) -> bytes:
 
 
 def missing(response: bytes) -> None:
-    """It is so late that nobody waits for it any more."""
+    """Delay it until its request has timed out."""
 
 
 FETCH = {"fetch_max_wait_ms": 100}  # below the request timeout

@@ -1,6 +1,6 @@
 """Connections that are cut at every byte of every exchange: all calls end well, by a retry.
 
-Every so many bytes, that is, in the usual run; all bytes in memory, and with `make soak-cuts` on
+In the default run, a sample of the bytes; every byte in memory, and with `make soak-cuts` on
 sockets too.
 """
 
@@ -22,7 +22,7 @@ every_client = pytest.mark.parametrize("use", CLIENTS, ids=lambda use: use.__nam
 def places(
     use: Use, kind: str, certificates: TlsCertificates, stride: int
 ) -> Iterator[tuple[int, dict[str, int]]]:
-    """Every connection, direction and byte of an undisturbed run, or every so many."""
+    """Every connection, direction and byte of an undisturbed run, or every nth byte."""
     with wire_world(kind, certificates) as world:
         use(world)
         traffic = [(one.received, one.sent) for one in world.broker.traffic]

@@ -36,7 +36,7 @@ def test_200_clients_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def use_clients(servers: str, each: int) -> list[weakref.ref[object]]:
-    """Have so many of each kind open at once, have all of them work, close them."""
+    """Open `each` clients of each kind at once, use all of them, close them."""
     producers = [KafkaProducer(bootstrap_servers=servers) for _ in range(each)]
     readers = [reader(servers) for _ in range(each)]
     members = [
