@@ -2,4 +2,5 @@
 
 - `produce`, `consume`: one test each
 - `latencies`: averages and percentiles
+- `report/`: charts as SVG, and pages of them
 """
