@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_stub.config.listeners import PORT_MAX
-from broker_stub.config.properties import parse_property, read_properties
+from pyclient.config.properties import parse_property, read_properties
 from pyclient.errors import BrokerResponseError, KafkaError
 from pyclient.version import __version__
 

@@ -6,7 +6,6 @@
 - `keys`: the table of options that have an effect here
 - `listeners`: where a broker listens, and the addresses it advertises
 - `objections`: why a value is refused, in the words of Apache Kafka
-- `properties`: reads `server.properties` files
 - `tls_keys`: the table of TLS options
 - `transaction_keys`: the table of options of transactions
 """

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
-from broker_stub.config.properties import read_properties
 from broker_stub.testing.tls import TlsCertificates
+from pyclient.config.properties import read_properties
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 APPLICATION, TEST, SCRIPT = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)

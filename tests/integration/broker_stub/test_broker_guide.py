@@ -9,9 +9,9 @@ import pytest
 
 from broker_stub import Broker
 from broker_stub.config.keys import BROKER_DEFINITION, TOPIC_DEFINITION
-from broker_stub.config.properties import parse_property
 from broker_stub.metadata import log as metadata_log
 from broker_stub.net.server import PortInUseError
+from pyclient.config.properties import parse_property
 from pyclient.errors import KafkaError
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "broker.md").read_text(encoding="utf-8")

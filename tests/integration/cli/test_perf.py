@@ -38,13 +38,13 @@ def test_too_few_records_end_in_an_error_that_counts_them(
 ) -> None:
     kafka_broker.create_topic("t")
     arguments = ["--bootstrap-server", kafka_broker.bootstrap_servers, "--topic", "t"]
-    assert main(["perf", "consume", "--messages", "5", "--timeout", "200", *arguments]) == 1
+    assert main(["perf", "consume", "--messages", "5", "--timeout", "200", *arguments]) == 3
     assert "0 of 5 records read from t, then nothing for 200 ms" in capsys.readouterr().err
 
 
 def test_a_misspelt_property_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--num-records", "1", "--property", "linger.mss=3"]
-    assert main(["perf", "produce", *arguments]) == 1
+    arguments = ["--num-records", "1", "--config", "linger.mss=3"]
+    assert main(["perf", "produce", *arguments]) == 2
     error = capsys.readouterr().err
     assert "did you mean 'linger.ms'" in error
     assert "Traceback" not in error

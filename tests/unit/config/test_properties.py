@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker_stub.config.properties import parse_property, read_properties
+from pyclient.config.properties import parse_property, read_properties
 from pyclient.errors import KafkaConfigurationError
 
 

@@ -1,0 +1,4 @@
+"""One file per command, each with the command as `command`.
+
+- `completion`: shell completion
+"""
