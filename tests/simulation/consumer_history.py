@@ -45,6 +45,7 @@ class ConsumerWorld:
         poison: how often a deserializer raises.
         is_calm: nothing goes wrong any more; consumers poll, and do nothing else.
         is_over: everything was read, consumers close.
+        heir: the client that has to make its group rebalance, once it is calm.
     """
 
     def __init__(self, world: Simulation) -> None:
@@ -52,6 +53,7 @@ class ConsumerWorld:
         self.world = world
         self.is_calm = False
         self.is_over = False
+        self.heir: str | None = None
         self.poison = draw.choice((0.0, 0.0, 0.01, 0.05))
         self.blips = draw.choice((0.0, 0.0, 0.05, 0.3))
         self._strategies = draw.choice(STRATEGIES)
@@ -78,7 +80,6 @@ class ConsumerWorld:
         self._blips = MetadataBlips(self, world.chance("blips"))
 
     def _member(self, draw: Chance, name: str) -> GroupMember:
-        # As in Kafka, a static leader that comes back does not notice what grew while it was away.
         static = {"group_instance_id": name} if self._has_static and draw.happens(0.5) else {}
         return GroupMember(self, name, {**self._options(draw), "group_id": GROUP, **static})
 
@@ -114,7 +115,7 @@ class ConsumerWorld:
         while not self.is_calm:
             self.records.write_some()
             self.world.sleep(draw.choice((1, 20, 100, 500)))
-            if draw.happens(0.005) and not self._has_static:
+            if draw.happens(0.005):
                 self.records.grow(self.topics[0])
             if FLEETING in self.topics and draw.happens(0.02):
                 gap_ms = draw.choice((0, 100, 3_000))
@@ -150,6 +151,7 @@ class ConsumerWorld:
         self.records.adopt_partitions()
         for partition in self.records.partitions():
             self.records.write(partition, only_data=True)
+        self.heir = self.checker.heir
         world.run_until(lambda: self.checker.unsettled() is None, SETTLED_MS)
         unsettled = self.checker.unsettled()
         assert unsettled is None, f"it has been calm for {SETTLED_MS / 1000:.0f} s: {unsettled}"

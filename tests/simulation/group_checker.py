@@ -16,6 +16,7 @@ from broker_stub.dispatch import Intervention
 from broker_stub.request import RequestContext
 from broker_stub.testing.delivery_checker import DeliveryChecker
 from broker_stub.testing.simulation import Simulation
+from pyclient.protocol.messages.join_group import JoinGroupResponse
 from pyclient.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from pyclient.protocol.schema import Message
 from pyclient.types import ConsumerGroupMetadata, MemberState, TopicPartition
@@ -113,6 +114,7 @@ class GroupChecker(NodeInterceptor):
         self._owners: dict[tuple[int, TopicPartition], str] = {}
         self._held: dict[tuple[str, int], set[TopicPartition]] = {}
         self._violation: AssertionError | None = None
+        self._heir: str | None = None
         super().__init__(world)
 
     # --- what consumers report ---------------------------------------------------------------
@@ -157,8 +159,11 @@ class GroupChecker(NodeInterceptor):
     def on_response(
         self, request: Message, response: Message | None, context: RequestContext
     ) -> Intervention | None:
-        """Look at every commit that was accepted."""
-        if isinstance(request, OffsetCommitRequest) and request.group_id == self._group_id:
+        """Look at every commit that was accepted, and at who leads."""
+        if isinstance(response, JoinGroupResponse) and not response.error_code:
+            if response.leader == response.member_id:
+                self._heir = context.client_id if response.skip_assignment else None
+        elif isinstance(request, OffsetCommitRequest) and request.group_id == self._group_id:
             assert isinstance(response, OffsetCommitResponse)
             accepted = {
                 (topic.topic_id, one.partition_index)
@@ -204,6 +209,15 @@ class GroupChecker(NodeInterceptor):
             raise self._violation
 
     # --- the end -----------------------------------------------------------------------------
+
+    @property
+    def heir(self) -> str | None:
+        """The client of a static leader that took over the assignment of its last process.
+
+        As in Kafka, it does not notice what changed while it was away: what another member would
+        get has no owner until the next rebalance. None if the leader has assigned by itself.
+        """
+        return self._heir
 
     def unsettled(self) -> str | None:
         """Why the group is not settled yet: a partition without an owner, an unread record."""

@@ -182,6 +182,10 @@ class GroupMember(ConsumerRebalanceListener):
     def _poll_calmly(self) -> None:
         consumer = self._in_use
         consumer.resume(*sorted(consumer.paused()))
+        if self._history.heir == consumer.config["client.id"]:
+            self._history.heir = None
+            self._world.note("makes its group rebalance")
+            consumer.enforce_rebalance("the leader was away")
         self._poll_for(500, None)
 
     def _poll_for(self, timeout_ms: float, max_records: int | None) -> None:

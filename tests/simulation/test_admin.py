@@ -21,7 +21,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_acknowledged_changes_are_there_and_none_is_half_done() -> None:
-    explore_slice("admin", "admin clients")
+    explore_slice("admin")
 
 
 def test_the_check_finds_retries_that_are_taken_for_success(

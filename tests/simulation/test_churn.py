@@ -14,7 +14,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_flushed_records_of_living_topics_are_there() -> None:
-    explore_slice("churn", "topics that come and go", share=1 / 3)
+    explore_slice("churn")
 
 
 def test_the_check_finds_a_flush_that_forgets_the_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_groups_read_everything_whatever_happens():
-    explore_slice("groups", "consumer groups", share=1 / 2)
+    explore_slice("groups")
 
 
 def test_the_check_finds_a_session_that_is_never_started(monkeypatch):

@@ -18,7 +18,7 @@ Leak = Callable[[ProducerBatch, list[bytearray]], list[bytearray]]
 
 @pytest.mark.timeout(300)
 def test_acknowledged_records_are_written_once_and_in_order() -> None:
-    explore_slice("producer", "producers")
+    explore_slice("producer")
 
 
 def test_the_check_finds_batches_that_do_not_wait_for_those_before_them(

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tests.simulation.budget import HISTORIES
-from tests.simulation.explorer import KINDS, ROOT, explore_in_parallel
+from tests.simulation.budget import HISTORIES, KINDS
+from tests.simulation.explorer import ROOT, explore_in_parallel
 
 pytestmark = pytest.mark.soak
 
@@ -22,7 +22,7 @@ PLACES = ROOT / "build" / "simulation"
 def test_soak_simulation(kind: str) -> None:
     minutes = float(os.environ.get("MINUTES", "30"))
     place = PLACES / f"{kind}.next-seed"
-    first_seed = int(place.read_text()) if place.exists() else HISTORIES
+    first_seed = int(place.read_text()) if place.exists() else HISTORIES[kind]
     explored = explore_in_parallel(kind, first_seed, sys.maxsize // 4, minutes * 60 / len(KINDS))
     PLACES.mkdir(parents=True, exist_ok=True)
     place.write_text(str(explored.next_seed))

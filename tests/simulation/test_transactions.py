@@ -24,7 +24,7 @@ THERE = TopicPartition("out", 1)
 
 @pytest.mark.timeout(300)
 def test_transactions_are_whole_and_exactly_once() -> None:
-    explore_slice("transactions", "transactions", share=1 / 2)
+    explore_slice("transactions")
 
 
 class TestTheChecker:

@@ -5,8 +5,7 @@ import pytest
 from broker_stub.testing.simulation import explore
 from pyclient.consumer.offsets.validation import PositionValidator
 from pyclient.net.request_manager import NOTHING_TO_DO
-from tests.simulation.budget import HISTORIES, SECONDS
-from tests.simulation.explorer import explore_in_parallel
+from tests.simulation.explorer import explore_slice
 from tests.simulation.truncation_history import truncation_history
 
 pytestmark = pytest.mark.simulation
@@ -14,8 +13,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.mark.timeout(300)
 def test_consumers_notice_that_records_are_gone() -> None:
-    explored = explore_in_parallel("truncation", 0, HISTORIES, SECONDS / 6)
-    print(f"\n{explored.histories} histories of power losses")
+    explore_slice("truncation")
 
 
 def test_the_check_finds_positions_that_are_not_validated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,9 +356,8 @@ class ClassicMembership(GroupMembership):
     def _join_again_if_lost(self, now_ms: float) -> None:
         """Join once more, on a new connection, if no answer came for long.
 
-        The coordinator may rightly hold a join back for as long as a rebalance takes. But a
-        connection that broke without a word looks the same, and nothing else is sent on it. A
-        second join of the same member just replaces the first.
+        The coordinator may hold a join back for as long as a rebalance takes. A connection that
+        broke without a word looks the same. A second join of a member replaces the first.
         """
         if now_ms >= self._since_ms + self._options.join_patience_ms:
             self._attempt += 1
@@ -455,13 +454,15 @@ class ClassicMembership(GroupMembership):
             return
         generation = self._member.generation
         assert generation is not None
+        if self._leader is not None:
+            self._leader.on_assignment(generation.member_id, assignment)
         assignor = self._assignors[generation.protocol_name]
         work = partial(assignor.on_assignment, assignment, generation.generation_id)
         self._failures = 0
         self._rebalance_total += 1
         self._prepared = None  # what the assignors tell the leader may change with it
-        names = ", ".join(f"{topic}-{number}" for topic, number in partitions)
-        log.info("group %s: assigned partitions: %s", self._options.group_id, names or "none")
+        names = ", ".join(f"{topic}-{number}" for topic, number in partitions) or "none"
+        log.info("group %s: assigned partitions: %s", self._options.group_id, names)
         self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions, work)
 
     def _on_other_topics(self, topics: list[str], now_ms: float) -> None:

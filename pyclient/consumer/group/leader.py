@@ -73,6 +73,19 @@ class GroupLeader:
             for member_id, assignment in assignments.items()
         ]
 
+    def on_assignment(self, member_id: str, assignment: Assignment) -> None:
+        """Take the leader's own share: an assignment that stands may lack partitions.
+
+        It may be from before partitions came, or from metadata that lacked a topic for a moment.
+        Java's leader takes it for complete, and nobody owns those until the next rebalance. A
+        leader does not see the shares of others, so it looks at the topics that it alone reads.
+        """
+        if not self._keeps_assignment:
+            return
+        others = [one.topics for other, one in self._members.items() if other != member_id]
+        for topic in self._counts.keys() - frozenset().union(*others):
+            self._counts[topic] = len(assignment.partitions.get(topic, ()))
+
     def is_outdated(self, snapshot: ClusterMetadata) -> bool:
         """Whether topics or partitions came or went since."""
         return self._count(snapshot) != self._counts

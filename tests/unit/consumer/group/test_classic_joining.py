@@ -139,9 +139,35 @@ def test_a_leader_that_is_back_is_not_outdated_by_the_metadata_of_other_members_
     world.cluster.describe({"orders": [1, 1, 1], "bills": [1]})
     sync = world.sent(SyncGroupRequest)
     assert sync.request.assignments == []
-    world.answer(sync, synced(0))
+    world.answer(sync, synced(0, 1, 2))
     world.call_poll()
     world.member.on_metadata(world.cluster.snapshot)
+    assert world.member.state is MemberState.STABLE
+
+
+def test_a_leader_that_is_back_joins_again_if_partitions_have_no_owner():
+    """Its last process may have assigned before they came, or while metadata lacked the topic."""
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.call_poll()
+    back = joined(leader="me", members=[("me", ("orders",))], skip_assignment=True)
+    world.answer(world.sent(JoinGroupRequest), back)
+    world.answer(world.sent(SyncGroupRequest), synced(0, 1))
+    world.call_poll()
+    world.poll()
+    assert world.member.state is MemberState.PREPARING
+
+
+def test_a_leader_that_is_back_believes_that_other_members_own_the_rest():
+    world = GroupWorld(group_instance_id="i")
+    world.subscribe("orders")
+    world.call_poll()
+    members = [("me", ("orders",)), ("you", ("orders",))]
+    back = joined(leader="me", members=members, skip_assignment=True)
+    world.answer(world.sent(JoinGroupRequest), back)
+    world.answer(world.sent(SyncGroupRequest), synced(0))
+    world.call_poll()
+    assert world.poll() == []
     assert world.member.state is MemberState.STABLE
 
 
