@@ -24,7 +24,7 @@ from broker_stub.log.batch.append_info import (
 from broker_stub.log.batch.recompression import recompress
 from broker_stub.log.batch.validation import validate
 from broker_stub.log.cleaning.segment_deletion import retire_oldest
-from broker_stub.log.files.checkpoint_file import LEADER_EPOCHS
+from broker_stub.log.files.checkpoint_file import LEADER_EPOCHS, Sync
 from broker_stub.log.files.open_files import OpenFiles, SyncFailedError
 from broker_stub.log.files.partition_dir import PartitionDir
 from broker_stub.log.flushing import FlushState
@@ -70,6 +70,7 @@ class PartitionLog:
         "_directory",
         "_flushes",
         "_high_watermark",
+        "_is_sealed",
         "_lock",
         "_log_end_offset",
         "_log_start_offset",
@@ -126,6 +127,7 @@ class PartitionLog:
         self._request_flush = request_flush
         self._request_recall = partial(request_recall, self)
         self._clean_end = -1  # the end offset, if the log was opened after a clean shutdown
+        self._is_sealed = False  # for `close`: nothing is appended any more
         self._closed = False
 
     def __repr__(self) -> str:
@@ -509,7 +511,7 @@ class PartitionLog:
         if delay_ms != INT64_MAX:
             self._request_flush(self, delay_ms)
 
-    def _flush(self, *, is_closing: bool = False) -> None:
+    def _flush(self, *, is_closing: bool = False, sync: Sync | None = None) -> None:
         with self._lock:
             if self._closed:
                 return
@@ -522,7 +524,9 @@ class PartitionLog:
             # indexes are not synced yet.
             segments = self._segments.since(self.recovery_point - 1)
         try:
-            self._directory.sync(segments, is_new=not self.recovery_point, is_closing=is_closing)
+            self._directory.sync(
+                segments, is_new=not self.recovery_point, is_closing=is_closing, sync=sync
+            )
         except SyncFailedError as error:
             with self._lock:
                 self._flushes.on_failed(f"cannot sync {self.folder}: {error}")
@@ -535,23 +539,36 @@ class PartitionLog:
         with self._lock:
             self._flushes.on_synced(end_offset)
 
-    def close(self) -> None:
-        """Write what a clean start needs, and close the files. Blocks.
+    def seal(self) -> bool:
+        """Write what a clean start needs, before `close`; False if nothing has changed. Blocks.
+
+        Raises:
+            KafkaStorageError: the disk refused.
+        """
+        with self._lock:
+            if self._is_unchanged():
+                return False
+            try:
+                if self._segments and not self._closed:
+                    self._segments.active.seal()
+                    if self._log_end_offset > 0:
+                        self._directory.write_snapshot(self._log_end_offset)
+            except OSError as error:
+                raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
+            self._is_sealed = True
+            return True
+
+    def close(self, sync: Sync | None = None) -> None:
+        """Write and sync what a clean start needs, and close the files. Blocks.
+
+        `sync` replaces the fsync of a file.
 
         Raises:
             KafkaStorageError: the disk refused; the log is closed and needs recovery.
         """
         try:
-            with self._lock:
-                if self._is_unchanged():
-                    return
-                if self._segments and not self._closed:
-                    self._segments.active.seal()
-                    if self._log_end_offset > 0:
-                        self._directory.write_snapshot(self._log_end_offset)
-            self._flush(is_closing=True)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot close {self.folder}: {error}") from error
+            if self._is_sealed or self.seal():
+                self._flush(is_closing=True, sync=sync)
         finally:
             self.abandon()
 

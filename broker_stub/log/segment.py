@@ -12,6 +12,7 @@ from functools import partial
 
 from broker_stub.log.batch.append_info import BatchPlace
 from broker_stub.log.file_records import FileRecords
+from broker_stub.log.files.checkpoint_file import Sync
 from broker_stub.log.files.file_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -185,25 +186,26 @@ class Segment:
                 f"cannot write the indexes in {self.folder}: {error}"
             ) from error
 
-    def sync(self, *, with_indexes: bool) -> None:
+    def sync(self, *, with_indexes: bool, sync: Sync | None = None) -> None:
         """Fsync the records and, once the segment is sealed, the indexes.
 
         Recovery rebuilds the indexes of the active segment anyway. A missing index file is
         rebuilt and does not fail the sync. Called on the background thread, without the lock.
         """
-        self._files.sync(self.log_path)
+        sync = sync or self._files.sync
+        sync(self.log_path)
         if not with_indexes:
             return
         for index in (self.offset_index, self.time_index):
             try:
-                self._files.sync(index.path)
+                sync(index.path)
             except FileNotFoundError:
                 if os.path.exists(self.log_path):  # else the segment was removed meanwhile
                     self.search.report_damaged(index)
         if self.transaction_index:
             # A missing one fails the sync: readers would take aborted records for committed ones.
             # Recovery rebuilds it.
-            self._files.sync(self.transaction_index.path)
+            sync(self.transaction_index.path)
 
     # --- indexes -----------------------------------------------------------------------------
 

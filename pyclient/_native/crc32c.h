@@ -1,8 +1,8 @@
 /* CRC-32C (Castagnoli), the checksum of record batches.
  *
  * One entry point, crc32c_extend(), over a register that the caller keeps between pieces of a
- * batch. It uses the SSE4.2 instruction where the processor has it and an eight-way table where
- * not. Call crc32c_prepare() once before; afterwards everything here is read-only, so any number
+ * batch. It uses the instruction of SSE4.2 or of ARMv8 where the processor has it and an eight-way
+ * table where not. Call crc32c_prepare() once before; afterwards everything here is read-only, so any number
  * of threads may use it without the GIL.
  */
 #ifndef PYCLIENT_CRC32C_H
@@ -14,7 +14,33 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CRC32C_HARDWARE 1
+#define CRC32C_TARGET __attribute__((target("sse4.2")))
 #include <nmmintrin.h>
+#define crc32c_word(state, word) ((uint32_t)_mm_crc32_u64((state), (word)))
+#define crc32c_byte(state, byte) _mm_crc32_u8((state), (byte))
+static int crc32c_find_hardware(void) { return __builtin_cpu_supports("sse4.2"); }
+#elif defined(__aarch64__) && defined(__GNUC__) && (defined(__linux__) || defined(__APPLE__))
+#define CRC32C_HARDWARE 1
+/* By the assembler, not by <arm_acle.h>, which older compilers hide unless the whole file is
+ * compiled for a processor that has the instructions. */
+#define CRC32C_TARGET
+static inline uint32_t crc32c_word(uint32_t state, uint64_t word) {
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(state) : "r"(word));
+    return state;
+}
+static inline uint32_t crc32c_byte(uint32_t state, uint8_t byte) {
+    __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(state) : "r"((uint32_t)byte));
+    return state;
+}
+#if defined(__linux__)
+#include <sys/auxv.h>
+#ifndef HWCAP_CRC32
+#define HWCAP_CRC32 (1 << 7)
+#endif
+static int crc32c_find_hardware(void) { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
+#else
+static int crc32c_find_hardware(void) { return 1; } /* every 64-bit processor of Apple's */
+#endif
 #endif
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u
@@ -93,32 +119,30 @@ static void crc32c_prepare_zeros(crc32c_zeros zeros, size_t lane) {
         }
 }
 
-__attribute__((target("sse4.2")))
+CRC32C_TARGET
 static uint32_t crc32c_three_lanes(
         uint32_t state, const uint8_t *data, size_t lane, crc32c_zeros zeros) {
-    uint64_t first = state, second = 0, third = 0;
+    uint32_t first = state, second = 0, third = 0;
     for (size_t at = 0; at < lane; at += 8) {
-        first = _mm_crc32_u64(first, crc32c_load64(data + at));
-        second = _mm_crc32_u64(second, crc32c_load64(data + lane + at));
-        third = _mm_crc32_u64(third, crc32c_load64(data + 2 * lane + at));
+        first = crc32c_word(first, crc32c_load64(data + at));
+        second = crc32c_word(second, crc32c_load64(data + lane + at));
+        third = crc32c_word(third, crc32c_load64(data + 2 * lane + at));
     }
-    state = crc32c_append_zeros(zeros, (uint32_t)first) ^ (uint32_t)second;
-    return crc32c_append_zeros(zeros, state) ^ (uint32_t)third;
+    state = crc32c_append_zeros(zeros, first) ^ second;
+    return crc32c_append_zeros(zeros, state) ^ third;
 }
 
-__attribute__((target("sse4.2")))
+CRC32C_TARGET
 static uint32_t crc32c_extend_hardware(uint32_t state, const uint8_t *data, size_t size) {
     for (; size >= 3 * CRC32C_LONG_LANE; data += 3 * CRC32C_LONG_LANE, size -= 3 * CRC32C_LONG_LANE)
         state = crc32c_three_lanes(state, data, CRC32C_LONG_LANE, crc32c_long_zeros);
     for (; size >= 3 * CRC32C_SHORT_LANE;
          data += 3 * CRC32C_SHORT_LANE, size -= 3 * CRC32C_SHORT_LANE)
         state = crc32c_three_lanes(state, data, CRC32C_SHORT_LANE, crc32c_short_zeros);
-    uint64_t wide = state;
     for (; size >= 8; data += 8, size -= 8)
-        wide = _mm_crc32_u64(wide, crc32c_load64(data));
-    state = (uint32_t)wide;
+        state = crc32c_word(state, crc32c_load64(data));
     for (; size; data++, size--)
-        state = _mm_crc32_u8(state, *data);
+        state = crc32c_byte(state, *data);
     return state;
 }
 
@@ -129,7 +153,7 @@ static void crc32c_prepare(void) {
 #ifdef CRC32C_HARDWARE
     crc32c_prepare_zeros(crc32c_long_zeros, CRC32C_LONG_LANE);
     crc32c_prepare_zeros(crc32c_short_zeros, CRC32C_SHORT_LANE);
-    crc32c_has_hardware = __builtin_cpu_supports("sse4.2");
+    crc32c_has_hardware = crc32c_find_hardware();
 #endif
 }
 

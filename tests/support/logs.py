@@ -180,6 +180,7 @@ def open_manager(
     cluster_id: str | None = None,
     node_id: int = 1,
     never_cut: Container[str] = (),
+    files: OpenFiles | None = None,
     **values: Any,
 ) -> LogManager:
     """An open log manager over folders."""
@@ -191,6 +192,7 @@ def open_manager(
         cluster_id=cluster_id,
         default_config=config(**values),
         settings=LogManagerSettings(**(settings or {})),
+        files=files,
         never_cut=never_cut,
     )
     manager.open()

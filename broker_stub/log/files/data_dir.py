@@ -83,6 +83,12 @@ class DataDir:
         """Whether the directory has no owner yet."""
         return _read_properties(self.file(META_PROPERTIES)) is None
 
+    @property
+    def descriptor(self) -> int:
+        """A file in the root that is open for as long as the directory is locked."""
+        assert self._lock is not None
+        return self._lock.fd
+
     def release(self) -> None:
         if self._lock is not None:
             # A forked child may have the file open as well: closing ours would not unlock it.

@@ -12,7 +12,7 @@ import mmap
 import os
 import resource
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -118,6 +118,12 @@ class OpenFiles:
         Every fsync of a node's logs goes through here, so that a simulation can replace it.
         """
         fsync(path)
+
+    def sync_all(self, descriptors: Sequence[int]) -> bool:
+        """Sync all files on the file systems of these open files; False if that is not possible."""
+        from broker_stub.log.files.file_systems import sync_file_systems  # few stops need it
+
+        return sync_file_systems(descriptors)
 
     def forget(self, path: str) -> None:
         """Drop a file that was renamed, deleted, sealed or has grown."""

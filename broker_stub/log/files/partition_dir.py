@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 
 from broker_stub import diagnostics
+from broker_stub.log.files.checkpoint_file import Sync
 from broker_stub.log.files.file_names import SNAPSHOT_SUFFIX, file_name
 from broker_stub.log.files.open_files import OpenFiles
 from broker_stub.log.files.partition_metadata import metadata_path, write_partition_metadata
@@ -114,21 +115,29 @@ class PartitionDir:
         except OSError as error:
             diagnostics.warn("%s still lists epochs of deleted records: %s", self.path, error)
 
-    def sync(self, segments: Sequence[Segment], *, is_new: bool, is_closing: bool) -> None:
+    def sync(
+        self,
+        segments: Sequence[Segment],
+        *,
+        is_new: bool,
+        is_closing: bool,
+        sync: Sync | None = None,
+    ) -> None:
         """Fsync segments, the last of which is active, and the files that belong to them.
 
         The indexes of the active segment change all the time: they are synced only when the log
-        closes.
+        closes. `sync` replaces the fsync of a file.
 
         Raises:
             SyncFailedError: an fsync failed.
             OSError: a file could not be opened; a later attempt may succeed.
         """
+        sync = sync or self._files.sync
         for segment in segments:
-            segment.sync(with_indexes=is_closing or segment is not segments[-1])
-        self._files.sync(self._leader_epochs.path)
+            segment.sync(with_indexes=is_closing or segment is not segments[-1], sync=sync)
+        sync(self._leader_epochs.path)
         if is_new:
-            self._files.sync(metadata_path(self.path))
-        self._files.sync(self.path)
+            sync(metadata_path(self.path))
+        sync(self.path)
         if is_new:
-            self._files.sync(os.path.dirname(self.path))
+            sync(os.path.dirname(self.path))

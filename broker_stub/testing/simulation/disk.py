@@ -21,7 +21,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from broker_stub.log.files.open_files import OpenFiles
@@ -46,6 +46,10 @@ class _SimulatedFiles(OpenFiles):
     def sync(self, path: str) -> None:
         """Have a file or a folder survive a power loss."""
         self._disk.synced(path)
+
+    def sync_all(self, descriptors: Sequence[int]) -> bool:  # noqa: ARG002
+        """Every file is synced by itself: the disk learns of each."""
+        return False
 
 
 class _Entry:

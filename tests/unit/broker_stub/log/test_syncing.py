@@ -1,10 +1,12 @@
 """Fsync: which files are durable, and from when on."""
 
 import os
+from collections.abc import Sequence
 from unittest.mock import Mock
 
 import pytest
 
+from broker_stub.log import log_manager
 from broker_stub.log.batch.append_info import AppendOrigin
 from broker_stub.log.files.open_files import OpenFiles
 from pyclient.errors import KafkaStorageError
@@ -196,3 +198,51 @@ def test_a_sync_that_could_not_begin_is_asked_for_again(tmp_path, monkeypatch):
     assert (asked_by, delay_ms > 0) == (log, True)
     log.flush()
     assert log.recovery_point == 1
+
+
+class AtOnceFiles(SyncedFiles):
+    """Counts syncs of the whole file system, which work or not."""
+
+    def __init__(self, works: bool) -> None:
+        super().__init__()
+        self.works = works
+        self.syncs_at_once = 0
+
+    def sync_all(self, descriptors: Sequence[int]) -> bool:
+        self.syncs_at_once += 1
+        return self.works and super().sync_all(descriptors) is not None
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_stop_with_many_changed_logs_syncs_the_file_system_once(tmp_path, monkeypatch, works):
+    monkeypatch.setattr(log_manager, "_SYNC_AT_ONCE_MIN", 3)
+    files = AtOnceFiles(works)
+    manager = open_manager(tmp_path, files=files)
+    for partition in range(3):
+        append(create(manager, partition=partition))
+    files.synced.clear()
+    manager.close()
+    assert files.syncs_at_once == 1
+    logs_synced = files.synced.count(f"{0:020d}.log")
+    assert logs_synced == (0 if works else 3)  # one by one, where that did not work
+    manager = open_manager(tmp_path)
+    assert manager.was_clean
+    assert [manager.get("orders", number).log_end_offset for number in range(3)] == [1, 1, 1]
+
+
+def test_a_stop_that_syncs_at_once_still_notices_a_lost_transaction_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_manager, "_SYNC_AT_ONCE_MIN", 1)
+    manager = open_manager(tmp_path, files=AtOnceFiles(works=True))
+    log = create(manager)
+    append(log, transactional_batch(b"a"), origin=AppendOrigin.COORDINATOR)
+    append(log, marker(committed=False), origin=AppendOrigin.COORDINATOR)
+    seal = log.seal
+
+    def seal_and_lose() -> bool:
+        changed = seal()
+        (tmp_path / "orders-0" / f"{0:020d}.txnindex").unlink()
+        return changed
+
+    monkeypatch.setattr(type(log), "seal", lambda self: seal_and_lose())
+    with pytest.raises(KafkaStorageError, match="txnindex"):
+        manager.close()
