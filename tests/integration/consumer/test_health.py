@@ -10,13 +10,19 @@ import pytest
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.conditions import CALM
 from broker_stub.testing.when import Always
-from pyclient import KafkaConsumer, KafkaProducer, TopicPartition
-from pyclient.errors import CoordinatorNotAvailableError, LeaderNotAvailableError
+from pyclient import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from pyclient.errors import (
+    CoordinatorNotAvailableError,
+    KafkaStorageError,
+    LeaderNotAvailableError,
+)
 from pyclient.protocol.messages.fetch import FetchRequest
 from pyclient.protocol.messages.find_coordinator import FindCoordinatorRequest
 from pyclient.protocol.messages.heartbeat import HeartbeatRequest
 from pyclient.protocol.messages.join_group import JoinGroupRequest
+from pyclient.protocol.messages.list_offsets import ListOffsetsRequest
 from pyclient.protocol.messages.metadata import MetadataRequest
+from pyclient.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 REPORTED_WITHIN_MS = 10_000
@@ -221,6 +227,58 @@ def test_a_leader_that_does_not_exist():
         assert reader.consumer.health().partitions[P0].leader is None
         fault.cancel()
         reader.recover(2)
+
+    in_world(scenario)
+
+
+def test_fetches_that_fail():
+    def scenario(world):
+        reader = Reader(world)
+        reader.consumer.assign([P0, P1])
+        reader.send(b"a")
+        reader.read(2)
+        fault = world.broker.faults.fail(FetchRequest, KafkaStorageError, Always())
+        stall = reader.stall()
+        assert stall.what in ("orders-0", "orders-1")
+        assert "KafkaStorageError" in stall.reason
+        assert reader.consumer.health().partitions[P0].state == "failing"
+        fault.cancel()
+        reader.send(b"b")
+        reader.recover(4)
+
+    in_world(scenario)
+
+
+def test_an_offset_that_is_never_looked_up():
+    def scenario(world):
+        reader = Reader(world)
+        reader.send(b"a")
+        fault = world.broker.faults.delay(ListOffsetsRequest, 10**9)
+        reader.consumer.assign([P0, P1])
+        stall = reader.stall()
+        assert stall.reason == "its offset is looked up at node 1"
+        assert reader.consumer.health().partitions[P0].state == "starting"
+        fault.cancel()
+        reader.recover(2)
+
+    in_world(scenario)
+
+
+def test_a_position_that_is_never_validated():
+    def scenario(world):
+        reader = Reader(world)
+        reader.consumer.assign([P0, P1])
+        reader.send(b"a")
+        reader.read(2)
+        fault = world.broker.faults.delay(OffsetForLeaderEpochRequest, 10**9)
+        reader.consumer.seek(P0, OffsetAndMetadata(1, "", 0))
+        stall = reader.stall()
+        assert stall.what == "orders-0"
+        assert stall.reason == "its position is validated with node 1"
+        assert reader.consumer.health().partitions[P0].state == "validating"
+        fault.cancel()
+        reader.send(b"b")
+        reader.recover(4)
 
     in_world(scenario)
 
