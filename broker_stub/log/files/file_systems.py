@@ -8,6 +8,7 @@ file system is known to put the data on its disk. No state; any thread.
 import ctypes
 import os
 import platform
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -38,10 +39,12 @@ def sync_file_systems(descriptors: Sequence[int]) -> bool:
 
 
 def _is_recent_linux() -> bool:
-    if platform.system() != "Linux":
-        return False
-    major, minor = platform.release().split(".")[:2]
-    return (int(major), int(minor)) >= _REPORTS_ERRORS_SINCE
+    version = re.match(r"(\d+)\.(\d+)", platform.release())  # as in 6.1.0-18-amd64 or 6.9-rc1
+    return (
+        platform.system() == "Linux"
+        and version is not None
+        and (int(version[1]), int(version[2])) >= _REPORTS_ERRORS_SINCE
+    )
 
 
 def _file_system_types() -> dict[int, str]:
