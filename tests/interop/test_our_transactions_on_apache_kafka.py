@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from broker_stub import Broker
 from pyclient import (
     KafkaAdminClient,
     KafkaConsumer,
@@ -30,12 +31,16 @@ from pyclient.errors import (
     ProducerFencedError,
     TransactionAbortableError,
 )
+from tests.integration.broker_stub.raw_client import RawClient
 from tests.interop.apache_kafka import ApacheKafka, apache_kafka
+from tests.support.broker_load import create_topic
+from tests.support.transaction_script import NEW, OLD, Producer, TransactionScript
 
 OUT = TopicPartition("out", 0)
 RECORDS = 400
 # After a timeout Kafka 4.3 fences with transaction.version 1, and has no such transaction with 2.
 _LOST = (ProducerFencedError, InvalidTxnStateError)
+OFTEN = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["TV1", "TV2"])
@@ -45,7 +50,7 @@ def node(
     """A node that looks for timed-out transactions often."""
     config = {
         "num.partitions": "1",
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+        **OFTEN,
         "group.min.session.timeout.ms": "500",
     }
     features = [f"transaction.version={request.param}"]
@@ -241,6 +246,73 @@ class TestPreparedTransactions:
         lost = (ProducerFencedError,) if how == "taken over" else _LOST
         assert ended_with(admin, prepared) in lost
         assert read(node) == []
+
+
+def repeated_ends(port: int, version: int) -> dict[str, tuple[int, int]]:
+    """The answers to a commit and an abort of a transaction that is over, by how it ended.
+
+    The exactly-once sink learns from them how a decided transaction ended.
+    """
+    end_version, produce_version = (5, NEW) if version == 2 else (4, OLD)
+    answers: dict[str, tuple[int, int]] = {}
+    create_topic(f"127.0.0.1:{port}", "ends", 1)
+    with RawClient(port) as client:
+
+        def prepared(name: str, timeout_ms: int = 60_000) -> tuple[TransactionScript, Producer]:
+            script = TransactionScript(client.ask, f"ends-{name}", "ends")
+            until(lambda: script.find() == 0)
+            until(lambda: script.init().error not in (14, 15, 16))  # the coordinator is loading
+            producer = script.started(timeout_ms=timeout_ms)
+            if version == 1:
+                assert script.add(producer, 0) == 0
+            until(lambda: script.produce(producer, b"x", version=produce_version) == 0)
+            return script, producer
+
+        def end(script: TransactionScript, producer: Producer, *, commit: bool) -> int:
+            return script.end(producer, commit=commit, version=end_version).error
+
+        def repeat(name: str, script: TransactionScript, producer: Producer) -> None:
+            script.settle()
+            answers[name] = (
+                end(script, producer, commit=True),
+                end(script, producer, commit=False),
+            )
+
+        for commit in (True, False):
+            name = "committed" if commit else "aborted"
+            script, producer = prepared(name)
+            assert end(script, producer, commit=commit) == 0
+            repeat(name, script, producer)
+            script.started()
+            repeat(f"{name}, then initialized", script, producer)
+        script, producer = prepared("timed out", 300)
+        until(lambda: script.describe()["state"] == "CompleteAbort")
+        repeat("timed out", script, producer)
+        script.started()
+        repeat("timed out, then initialized", script, producer)
+        script, producer = prepared("taken over")
+        script.started()
+        repeat("taken over", script, producer)
+    return answers
+
+
+def test_repeated_ends_are_answered_as_by_our_broker(
+    request: pytest.FixtureRequest, node: ApacheKafka
+) -> None:
+    version = 2 if "TV2" in request.node.name else 1
+    theirs = repeated_ends(node.port, version)
+    with Broker(config={"transaction.version": version, **OFTEN}) as ours:
+        assert repeated_ends(ours.port, version) == theirs
+    fenced, lost = ProducerFencedError.code, InvalidTxnStateError.code
+    assert theirs == {
+        "committed": (0, lost),
+        "committed, then initialized": (fenced, fenced),
+        "aborted": (lost, 0),
+        "aborted, then initialized": (fenced, fenced),
+        "timed out": (lost, 0) if version == 2 else (fenced, fenced),
+        "timed out, then initialized": (fenced, fenced),
+        "taken over": (fenced, fenced),
+    }
 
 
 def ended_with(admin: KafkaAdminClient, prepared: object) -> type[KafkaError] | None:
