@@ -27,7 +27,13 @@ from pyclient.admin.types.offsets import (
     ResetTarget,
 )
 from pyclient.admin.unread import first_timestamps
-from pyclient.errors import BrokerResponseError, NoError, UnsupportedVersionError, for_code
+from pyclient.errors import (
+    BrokerResponseError,
+    NoError,
+    UnstableOffsetCommitError,
+    UnsupportedVersionError,
+    for_code,
+)
 from pyclient.protocol.messages.metadata import MetadataResponse
 from pyclient.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -58,15 +64,20 @@ _COMMITTABLE = (OffsetSpec, OffsetTimestamp, OffsetShift, datetime, timedelta, i
 class GroupOffsetCalls(AdminCalls):
     """The calls about committed offsets."""
 
-    def list_group_offsets(self, group_specs: GroupSpecs) -> dict[str, _Committed]:
+    def list_group_offsets(
+        self, group_specs: GroupSpecs, require_stable: bool = False
+    ) -> dict[str, _Committed]:
         """The committed offsets of groups, by group and partition.
 
         A partition that was asked for and has none has the offset -1.
 
         Args:
             group_specs: one group, several, or partitions by group; None for all it has.
+            require_stable: wait until no open transaction is about to commit an offset of the
+                group; by default such offsets are as they were before it (Kafka 2.5 and later).
 
         Raises:
+            KafkaTimeoutError: a transaction was still open after `default_api_timeout_ms`.
             KafkaError: the offsets of a group could not be read.
         """
         if isinstance(group_specs, str):
@@ -76,7 +87,8 @@ class GroupOffsetCalls(AdminCalls):
         if not group_specs:
             raise ValueError("there is no group to list the offsets of")
         specs = {key: None if of is None else list(of) for key, of in group_specs.items()}
-        return committed_offsets(self._requests, specs, self._requests.deadline())
+        deadline = self._requests.deadline()
+        return committed_offsets(self._requests, specs, deadline, require_stable=require_stable)
 
     def list_consumer_group_offsets(
         self,
@@ -331,7 +343,11 @@ class GroupOffsetCalls(AdminCalls):
 
 
 def committed_offsets(
-    requests: AdminRequests, specs: Mapping[str, _Partitions], deadline: Deadline
+    requests: AdminRequests,
+    specs: Mapping[str, _Partitions],
+    deadline: Deadline,
+    *,
+    require_stable: bool = False,
 ) -> dict[str, _Committed]:
     """The committed offsets of groups; see `GroupOffsetCalls.list_group_offsets`."""
     if len(specs) > 1:
@@ -340,9 +356,10 @@ def committed_offsets(
                 Work(
                     {group: (group, of) for group, of in specs.items()},
                     lambda pending: OffsetFetchRequest(
-                        groups=[_fetch_group(group, of) for group, of in pending]
+                        groups=[_fetch_group(group, of) for group, of in pending],
+                        require_stable=require_stable,
                     ),
-                    lambda response: ((one.group_id, one) for one in response.groups),
+                    lambda response: ((one.group_id, _settled(one)) for one in response.groups),
                     lambda group: f"group {group!r}",
                     CoordinatorRoute(requests),
                     deadline,
@@ -353,7 +370,10 @@ def committed_offsets(
         except UnsupportedVersionError:  # before Kafka 3.0
             pass
     return {
-        group: _offsets_of(group, _committed_of_one(requests, group, of, deadline))
+        group: _offsets_of(
+            group,
+            _committed_of_one(requests, group, of, deadline, require_stable=require_stable),
+        )
         for group, of in specs.items()
     }
 
@@ -364,6 +384,8 @@ def _committed_of_one(
     partitions: _Partitions,
     deadline: Deadline,
     coordinator: int | None = None,
+    *,
+    require_stable: bool = False,
 ) -> Outcome[Any]:
     topics = None
     if partitions is not None:
@@ -371,17 +393,25 @@ def _committed_of_one(
             OffsetFetchRequestTopic(name=name, partition_indexes=of)
             for name, of in _numbers_by_topic(partitions).items()
         ]
-    request = OffsetFetchRequest(group_id=group, topics=topics)
+    request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=require_stable)
     work: Work[str, None, Any] = Work(
         {group: None},
         lambda _pending: request,
-        lambda response: [(group, response)],
+        lambda response: [(group, _settled(response))],
         lambda group: f"group {group!r}",
         to_coordinator(requests, group, coordinator),
         deadline,
         repeatable=True,
     )
     return requests.settle(work)[group]
+
+
+def _settled(answer: Any) -> Any:
+    """A group's answer; while an offset is about to change, that is the answer for the group."""
+    unstable = UnstableOffsetCommitError.code
+    if any(one.error_code == unstable for _, one in results_by_partition(answer)):
+        answer.error_code = unstable
+    return answer
 
 
 def _fetch_group(group: str, partitions: _Partitions) -> OffsetFetchRequestGroup:

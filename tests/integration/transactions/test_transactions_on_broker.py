@@ -13,7 +13,12 @@ from pyclient import (
     OffsetAndMetadata,
     TopicPartition,
 )
-from pyclient.errors import CommitFailedError, InvalidTxnStateError, ProducerFencedError
+from pyclient.errors import (
+    CommitFailedError,
+    InvalidTxnStateError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+)
 
 OUT = TopicPartition("out", 0)
 
@@ -93,6 +98,27 @@ def test_offsets_are_committed_with_the_transaction_only(
             else:
                 producer.abort_transaction()
         assert admin.list_group_offsets({"group": [partition]})["group"][partition].offset == 3
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_stable_offsets_are_waited_for(
+    broker: Broker, producer: KafkaProducer, groups: int
+) -> None:
+    partition = TopicPartition("in", 0)
+    asked = {f"group {number}": [partition] for number in range(groups)}
+    servers = broker.bootstrap_servers
+    with KafkaAdminClient(bootstrap_servers=servers, default_api_timeout_ms=500) as hasty:
+        producer.begin_transaction()
+        for group in asked:
+            offsets = {partition: OffsetAndMetadata(3, "mark", -1)}
+            producer.send_offsets_to_transaction(offsets, group)
+        with pytest.raises(KafkaTimeoutError):
+            hasty.list_group_offsets(asked, require_stable=True)
+        assert hasty.list_group_offsets(asked)["group 0"][partition].offset == -1
+    producer.commit_transaction()
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        found = admin.list_group_offsets(asked, require_stable=True)
+    assert [one[partition].offset for one in found.values()] == [3] * groups
 
 
 def test_a_member_that_the_group_has_given_up_cannot_commit(
