@@ -24,6 +24,8 @@ from pyclient.admin.types.result import AdminResult
 from pyclient.error_codes import code_of
 from pyclient.errors import (
     BrokerResponseError,
+    GroupAuthorizationError,
+    GroupNotEmptyError,
     KafkaError,
     NoError,
     ProtocolError,
@@ -136,7 +138,7 @@ class GroupCalls(AdminCalls):
             group_coordinator_id: the coordinator of all of them, if it is known already.
         """
         return {
-            name: "OK" if outcome.error is None else type(outcome.error).__name__
+            name: "OK" if outcome.error is None else _error_name(outcome.error)
             for name, outcome in self._delete_groups(group_ids, group_coordinator_id).items()
         }
 
@@ -295,6 +297,17 @@ class GroupCalls(AdminCalls):
             (name, NoError if outcome.error is None else type(outcome.error))
             for name, outcome in self._delete_groups(group_ids, group_coordinator_id).items()
         ]
+
+
+_KAFKA_PYTHON_NAMES: dict[type[KafkaError], str] = {
+    GroupAuthorizationError: "GroupAuthorizationFailedError",
+    GroupNotEmptyError: "NonEmptyGroupError",
+}
+"""Programs compare the names that `delete_groups` returns, so they are kafka-python's."""
+
+
+def _error_name(error: KafkaError) -> str:
+    return _KAFKA_PYTHON_NAMES.get(type(error), type(error).__name__)
 
 
 def _name(group: str) -> str:

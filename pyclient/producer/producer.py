@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _NOT_THERE = {
-    "max_usable_produce_magic": "the record format is always version 2",
     # confluent-kafka's
     "list_topics": "partitions_for(topic) tells a topic's partitions, the admin client the topics",
     "poll": "callbacks run on the producer's own thread",
@@ -363,6 +362,12 @@ class KafkaProducer(_twin.FastSend[FutureRecordMetadata]):
     def bootstrap_connected(self) -> bool:
         """Whether a broker has answered so far."""
         return self._core.engine.metadata.snapshot.version > 0
+
+    @classmethod
+    def max_usable_produce_magic(cls, api_version: object) -> int:
+        """The version of the record format: 2, whatever the broker's version is."""
+        del api_version
+        return 2
 
     if not TYPE_CHECKING:  # a type checker would take every name
 

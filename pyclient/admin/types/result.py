@@ -14,6 +14,7 @@ class AdminResult(dict[str, Any]):
     """A result with named fields: `result.offset` and `result["offset"]` are the same.
 
     It is a dict, because kafka-python returns dicts: it compares, prints and serializes as one.
+    Some of kafka-python's results are tuples as well: `result[0]` is the first field.
     Subclasses annotate their fields, and name the classes of nested results in `PARTS`.
     """
 
@@ -33,6 +34,11 @@ class AdminResult(dict[str, Any]):
             )
             for one in type(struct).fields
         )
+
+    def __missing__(self, key: object) -> Any:
+        if isinstance(key, int) and 0 <= key < len(self):
+            return list(self.values())[key]
+        raise KeyError(key)
 
     if not TYPE_CHECKING:  # a type checker knows the annotated fields only
 

@@ -202,7 +202,7 @@ def test_a_group_is_listed_described_and_deleted(admin, broker, records):
         assert member["member_assignment"]["assigned_partitions"] == [
             {"topic": "orders", "partitions": [0, 1]}
         ]
-        assert admin.delete_groups(["billing"]) == {"billing": "GroupNotEmptyError"}
+        assert admin.delete_groups(["billing"]) == {"billing": "NonEmptyGroupError"}
     assert admin.delete_groups(["billing", "nobody"]) == {
         "billing": "OK",
         "nobody": "GroupIdNotFoundError",

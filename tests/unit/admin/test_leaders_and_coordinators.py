@@ -269,7 +269,7 @@ def test_groups_are_deleted_by_their_coordinator(admin, coordinator):
     )
     assert admin.delete_groups(["billing", "busy"]) == {
         "billing": "OK",
-        "busy": "GroupNotEmptyError",
+        "busy": "NonEmptyGroupError",
     }
 
 

@@ -49,6 +49,10 @@ def test_leaders_are_elected_by_the_controller(admin, network, controller, asked
     result = admin.elect_leaders(election, asked)
     (topic,) = result["replica_election_results"]
     assert [one["error_code"] for one in topic["partition_result"]] == [0, 84]
+    assert topic[0] == "orders"  # by position, as kafka-python's
+    assert [(one[0], one[1]) for one in topic[1]] == [(0, 0), (1, 84)]
+    with pytest.raises(KeyError):
+        topic[2]
     (request,) = controller.received(ElectLeadersRequest)
     assert request.election_type == 0
     assert [(one.topic, one.partitions) for one in request.topic_partitions] == [("orders", [0, 1])]
