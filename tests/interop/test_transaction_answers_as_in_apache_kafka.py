@@ -198,6 +198,21 @@ def fencing(script: TransactionScript) -> Answers:
     }
 
 
+def continuing(script: TransactionScript) -> Answers:
+    """A producer goes on after an error, and names its epoch (KIP-360)."""
+    p0 = script.init()
+    script.produce(p0, b"a")
+    answers: Answers = {"open": script.end_offset(), "ongoing": script.init(p0).error}
+    script.settle()
+    p1 = script.init(p0)
+    answers |= {"retried": (p1.epoch, p1.error), "described": script.describe()}
+    script.ended(p1, commit=False)
+    p2 = script.init(p1)
+    answers["after an unheard end"] = (p2.epoch, p2.error)
+    answers["too old"] = script.init(p0).error
+    return answers
+
+
 def sequences(script: TransactionScript) -> Answers:
     p = script.init()
     answers: Answers = {
@@ -326,6 +341,7 @@ SCRIPTS = [
     ends_new,
     ends_old,
     fencing,
+    continuing,
     sequences,
     old_sequences,
     offsets,

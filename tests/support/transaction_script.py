@@ -327,6 +327,7 @@ class TransactionScript:
     def end_offset(self, partition: int = 0, *, committed_only: bool = True) -> int:
         place = ListOffsetsPartition(partition_index=partition, timestamp=-1)
         request = ListOffsetsRequest(
+            replica_id=-1,
             isolation_level=int(committed_only),
             topics=[ListOffsetsTopic(name=self.topic, partitions=[place])],
         )

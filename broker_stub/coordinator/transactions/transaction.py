@@ -275,9 +275,11 @@ class Transaction:
         image = self.image
         assert image.state is TransactionState.ONGOING
         self.begin(image._replace(state=TransactionState.PREPARE_EPOCH_FENCE))
+        # A producer that fenced itself by naming its epoch (KIP-360) names it again in its retry.
+        last_epoch = image.producer_epoch if client_version >= EPOCH_BUMP_FROM else NO_EPOCH
         return image._replace(
             producer_epoch=image.producer_epoch + 1,
-            last_producer_epoch=NO_EPOCH,
+            last_producer_epoch=last_epoch,
             state=TransactionState.PREPARE_ABORT,
             last_update_ms=now_ms,
             client_version=client_version,
@@ -293,7 +295,6 @@ class Transaction:
                 previous_producer_id=image.producer_id,
                 next_producer_id=NO_PRODUCER_ID,
                 producer_epoch=0 if has_next else image.producer_epoch,
-                last_producer_epoch=image.producer_epoch,
             )
         return image._replace(
             state=_COMPLETED[image.state], partitions=frozenset(), last_update_ms=now_ms
