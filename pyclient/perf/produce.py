@@ -1,107 +1,147 @@
-"""The producer's load test: a line every five seconds, and a closing one with percentiles.
+"""The producer's load test.
 
-Rates count every record. Latencies are those of a sample: a callback for each record of a long
-run would measure the callbacks.
+Rates count every record. Without a rate, latencies are those of a sample: a callback for each
+record of a long run would measure the callbacks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 from pyclient import KafkaProducer
-from pyclient.clock import Clock
-from pyclient.errors import KafkaError
-from pyclient.net.waiting import ThreadWaiting
-from pyclient.perf.latencies import Latencies
+from pyclient.clock import Clock, SystemClock
+from pyclient.errors import KafkaTimeoutError
+from pyclient.net.waiting import Waiting
+from pyclient.perf.pacing import Pacer, Schedule
+from pyclient.perf.recorder import Recorder, Window, cpu_seconds
+from pyclient.perf.result import Result
 
-REPORT_EVERY_MS: Final = 5_000
 SAMPLES_MAX: Final = 100_000
-_MEGABYTE: Final = 1024 * 1024
+WINDOW_MS: Final = 1_000
+INTERRUPTED_FLUSH_SECONDS: Final = 2
+"""After Ctrl-C, records in flight get this long to be acknowledged."""
 
 
-def measure_produce(
-    client: dict[str, Any], topic: str, count: int, size: int, throughput: int, clock: Clock
-) -> Iterator[str]:
-    """Send `count` records of `size` bytes; yields the report's lines as they come.
+@dataclass(frozen=True)
+class ProduceLoad:
+    """What to send. The values are sent in turn; `keys` are drawn one a record.
 
-    Raises:
-        KafkaError: a record could not be delivered.
+    The first `warm_up` records are sent and acknowledged before the run begins, and not counted.
     """
-    payload = bytes(ord("A") + index % 26 for index in range(size))
-    stride = -(-count // SAMPLES_MAX)
+
+    topic: str
+    records: int
+    values: Sequence[bytes]
+    keys: Iterator[bytes] | None = None
+    schedule: Schedule | None = None
+    warm_up: int = 0
+
+
+def run_produce(
+    client: dict[str, Any],
+    load: ProduceLoad,
+    *,
+    name: str = "produce",
+    clock: Clock | None = None,
+    waiting: Waiting | None = None,
+    on_window: Callable[[Window], None] | None = None,
+) -> Result:
+    """Send a load with a producer of these options; Ctrl-C ends it early.
+
+    `on_window` gets the figures of each second, on this thread.
+    """
+    clock = clock or SystemClock()
     with KafkaProducer(**client) as producer:
-        run = _Run(size, clock)
-        start_ms = clock.monotonic_ms()
-        for sent in range(count):
-            if throughput > 0:
-                _pace(start_ms + sent * 1000 / throughput, clock)
-            if sent % stride:
-                producer.send(topic, payload)
-                continue
-            now_ms = clock.monotonic_ms()
-            future = producer.send(topic, payload)
-            future.add_callback(run.on_delivered, now_ms)
-            future.add_errback(run.on_failed)
-            if now_ms >= run.next_report_ms:
-                yield run.window_line(sent + 1, now_ms)
+        for number in range(load.warm_up):
+            producer.send(load.topic, load.values[number % len(load.values)])
         producer.flush()
-        elapsed_ms = clock.monotonic_ms() - start_ms
-        _check_failures(producer, count, run.first_failure)
-    yield run.total_line(count, elapsed_ms)
-
-
-def _pace(due_ms: float, clock: Clock) -> None:
-    wait_ms = due_ms - clock.monotonic_ms()
-    # Below a millisecond the next records simply go out together.
-    if wait_ms >= 1:
-        ThreadWaiting().waiter().wait(wait_ms)
-
-
-def _check_failures(producer: KafkaProducer, count: int, first: Exception | None) -> None:
-    failed = producer.metrics()["producer-metrics"]["record-error-total"]
-    if failed:
-        cause = "" if first is None else f"; one of them: {first}"
-        raise KafkaError(f"{failed:.0f} of {count} records were not delivered{cause}") from first
+        return _Run(producer, load, clock, on_window).run(name, waiting)
 
 
 class _Run:
-    """The figures of one run. Callbacks write them on the I/O thread, one at a time."""
+    """One run. Callbacks record on the I/O thread; all else is the caller's thread's."""
 
-    def __init__(self, size: int, clock: Clock) -> None:
-        self._size = size
+    def __init__(
+        self,
+        producer: KafkaProducer,
+        load: ProduceLoad,
+        clock: Clock,
+        on_window: Callable[[Window], None] | None,
+    ) -> None:
+        self._producer = producer
+        self._load = load
         self._clock = clock
-        self._total = Latencies()
-        self._window = Latencies()
-        self._window_start_ms = clock.monotonic_ms()
-        self._window_start_count = 0
-        self.first_failure: Exception | None = None
+        self._on_window = on_window
+        self._stride = 1 if load.schedule else -(-load.records // SAMPLES_MAX)
+        self._first_error = ""
+        self._sent = self._sent_bytes = 0
+        self._recorder = Recorder(clock, weight=self._stride)
 
-    @property
-    def next_report_ms(self) -> float:
-        return self._window_start_ms + REPORT_EVERY_MS
-
-    def on_delivered(self, sent_ms: float, _metadata: Any) -> None:
-        latency_ms = self._clock.monotonic_ms() - sent_ms
-        self._total.record(latency_ms)
-        self._window.record(latency_ms)
-
-    def on_failed(self, error: Exception) -> None:
-        if self.first_failure is None:
-            self.first_failure = error
-
-    def window_line(self, sent: int, now_ms: float) -> str:
-        window, elapsed_ms = self._window, now_ms - self._window_start_ms
-        line = self._line(sent - self._window_start_count, elapsed_ms, window)
-        self._window = Latencies()
-        self._window_start_ms, self._window_start_count = now_ms, sent
-        return f"{line}."
-
-    def total_line(self, count: int, elapsed_ms: float) -> str:
-        return f"{self._line(count, elapsed_ms, self._total)}, {self._total.percentiles()}."
-
-    def _line(self, count: int, elapsed_ms: float, latencies: Latencies) -> str:
-        rate = count * 1000 / max(elapsed_ms, 0.001)
-        return (
-            f"{count} records sent, {rate:.1f} records/sec "
-            f"({rate * self._size / _MEGABYTE:.2f} MB/sec), "
-            f"{latencies.average_ms:.1f} ms avg latency, {latencies.max_ms:.1f} ms max latency"
+    def run(self, name: str, waiting: Waiting | None) -> Result:
+        failed_before = self._failures()
+        cpu = cpu_seconds()
+        interrupted = False
+        try:
+            self._send_all(Pacer(self._load.schedule, clock=self._clock, waiting=waiting))
+            self._producer.flush()
+        except KeyboardInterrupt:
+            interrupted = True
+            self._flush_what_is_left()
+        elapsed_ms = self._clock.monotonic_ms() - self._recorder.start_ms
+        cpu = cpu_seconds() - cpu
+        histogram = self._recorder.end()
+        failed = self._failures() - failed_before
+        # After an interrupt some are still in flight: only a sample tells of those that were done.
+        done = self._sent - failed
+        if interrupted:
+            done = min(done, self._recorder.records)
+        return Result(
+            name=name,
+            records=done,
+            size=self._sent_bytes * done // max(self._sent, 1),
+            elapsed_ms=elapsed_ms,
+            average_ms=self._recorder.average_ms,
+            max_ms=self._recorder.max_ms,
+            histogram=histogram,
+            windows=self._recorder.windows,
+            failed=failed,
+            first_error=self._first_error,
+            interrupted=interrupted,
+            cpu_seconds=cpu,
         )
+
+    def _send_all(self, pacer: Pacer) -> None:
+        load, recorder, producer = self._load, self._recorder, self._producer
+        keys: Iterator[bytes | None] = load.keys or repeat(None)
+        values, stride = load.values, self._stride
+        for number in range(load.records):
+            value = values[number % len(values)]
+            key = next(keys)
+            due_ms = pacer.wait()
+            future = producer.send(load.topic, value, key)
+            self._sent += 1
+            self._sent_bytes += len(value)
+            if number % stride:
+                continue
+            future.add_callback(self._on_delivered, due_ms, len(value))
+            future.add_errback(self._on_failed)
+            if recorder.window_age_ms() >= WINDOW_MS:
+                window = recorder.end_window()
+                if self._on_window is not None:
+                    self._on_window(window)
+
+    def _on_delivered(self, due_ms: float, size: int, _metadata: Any) -> None:
+        self._recorder.record_since(due_ms, size)
+
+    def _on_failed(self, error: Exception) -> None:
+        self._first_error = self._first_error or f"{type(error).__name__}: {error}"
+
+    def _failures(self) -> int:
+        return int(self._producer.metrics()["producer-metrics"]["record-error-total"])
+
+    def _flush_what_is_left(self) -> None:
+        try:
+            self._producer.flush(timeout=INTERRUPTED_FLUSH_SECONDS)
+        except (KafkaTimeoutError, KeyboardInterrupt):
+            return

@@ -5,6 +5,9 @@ send. The arrays become histograms (the library hdrhistogram) when the run is ov
 asked for.
 """
 
+from __future__ import annotations
+
+import os
 from array import array
 from collections import Counter
 from dataclasses import dataclass
@@ -42,7 +45,7 @@ class Window:
         return self.records * 1000 / self.length_ms if self.length_ms else 0.0
 
 
-def new_histogram() -> "HdrHistogram":
+def new_histogram() -> HdrHistogram:
     """An empty histogram of microseconds, precise to three digits.
 
     Raises:
@@ -57,7 +60,7 @@ def new_histogram() -> "HdrHistogram":
     return HdrHistogram(1, LONGEST_US, _DIGITS)
 
 
-def add_latencies(histogram: "HdrHistogram", latencies_ms: array[float]) -> None:
+def add_latencies(histogram: HdrHistogram, latencies_ms: array[float]) -> None:
     """Record all of them. Equal ones, to the microsecond, at once."""
     counts = Counter(min(max(int(ms * 1000), 1), LONGEST_US) for ms in latencies_ms)
     for value, count in counts.items():
@@ -66,8 +69,6 @@ def add_latencies(histogram: "HdrHistogram", latencies_ms: array[float]) -> None
 
 def cpu_seconds() -> float:
     """CPU time of this process so far, user and system."""
-    import os
-
     times = os.times()
     return times.user + times.system
 
@@ -78,8 +79,10 @@ class Recorder:
     `record` may be called by any thread, `end_window` and `end` by one.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        """Begin a run now."""
+    def __init__(self, clock: Clock | None = None, *, weight: int = 1) -> None:
+        """Begin a run now; each latency stands for `weight` records, where only a sample is."""
+        self._weight = weight
+        self._total_ms = self.max_ms = 0.0
         self._clock = clock or SystemClock()
         self.start_ms = self._clock.monotonic_ms()
         self._histogram = new_histogram()
@@ -94,7 +97,12 @@ class Recorder:
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return self._size
+        return self._size * self._weight
+
+    @property
+    def average_ms(self) -> float:
+        """The mean latency of all windows that are closed."""
+        return self._total_ms * self._weight / self.records if self.records else 0.0
 
     def record(self, latency_ms: float, size: int = 0) -> None:
         """A record of `size` bytes was done after `latency_ms`."""
@@ -118,12 +126,14 @@ class Recorder:
         histogram = new_histogram()
         add_latencies(histogram, done)
         self._histogram.add(histogram)
-        self.records += len(done)
+        self.records += len(done) * self._weight
+        self._total_ms += sum(done)
+        self.max_ms = max(self.max_ms, max(done)) if done else self.max_ms
         window = Window(
             start_ms=self._window_start_ms - self.start_ms,
             length_ms=length_ms,
-            records=len(done),
-            size=size - self._window_size,
+            records=len(done) * self._weight,
+            size=(size - self._window_size) * self._weight,
             p50_ms=histogram.get_value_at_percentile(50) / 1000 if done else 0.0,
             p99_ms=histogram.get_value_at_percentile(99) / 1000 if done else 0.0,
             average_ms=sum(done) / len(done) if done else 0.0,
@@ -134,7 +144,7 @@ class Recorder:
         self._window_start_ms, self._window_cpu, self._window_size = now_ms, cpu, size
         return window
 
-    def end(self) -> "HdrHistogram":
+    def end(self) -> HdrHistogram:
         """Close the last window; the histogram of the whole run, in microseconds."""
         self.end_window()
         return self._histogram

@@ -11,6 +11,7 @@ The charts are plain functions that return SVG text, for any page:
 - `curves`: lines over an axis, percentile curves, histograms
 - `frame`: the plot's frame: axes, grid, legend
 - `page`: sections to a page
+- `results`: the report of load test results
 - `scales`: from values to positions, ticks, short numbers
 - `style`: colours and fonts of charts and pages
 """

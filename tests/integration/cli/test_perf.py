@@ -1,11 +1,20 @@
 """`pyclient perf` as a user runs it: in this process, on an embedded or a given broker."""
 
+import json
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from broker_stub import Broker
+from broker_stub.testing import Nth
 from pyclient.cli.main import main
+from pyclient.perf import FixedRate
+from pyclient.perf.produce import ProduceLoad, run_produce
+from pyclient.protocol.messages.produce import ProduceRequest
 
 
 def test_produce_reports_as_kafkas_tool_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,3 +57,54 @@ def test_a_misspelt_property_is_one_line(capsys: pytest.CaptureFixture[str]) -> 
     error = capsys.readouterr().err
     assert "did you mean 'linger.ms'" in error
     assert "Traceback" not in error
+
+
+def test_a_run_is_written_as_json_and_as_pages(tmp_path: Path, kafka_broker: Broker) -> None:
+    results = [tmp_path / "first.json", tmp_path / "second.json"]
+    for result in results:
+        arguments = ["--num-records", "500", "--throughput", "5000", "--arrival", "poisson"]
+        arguments += ["--key-distribution", "zipf", "--compressibility", "0.5"]
+        arguments += ["--warmup-records", "10", "--result", str(result)]
+        arguments += ["--report", str(tmp_path / "run.html"), "--topic", "t"]
+        servers = ["--bootstrap-server", kafka_broker.bootstrap_servers]
+        assert main(["perf", "produce", *servers, *arguments]) == 0
+    document = json.loads(results[0].read_text())
+    assert (document["records"], document["bytes"], document["failed"]) == (500, 50_000, 0)
+    assert document["latency_ms"]["p99.9"] <= document["latency_ms"]["max"] * 1.001
+    records = kafka_broker.records("t")
+    assert len(records) == 2 * 510
+    assert len({one.key for one in records}) > 10
+    page = tmp_path / "both.html"
+    assert main(["perf", "report", *map(str, results), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "first" in text
+    assert "second" in text
+    assert text.count("<svg") == 9
+
+
+def test_ctrl_c_prints_what_was_done(kafka_broker: Broker) -> None:
+    command = [sys.executable, "-m", "pyclient", "perf", "produce", "--num-records", "10000000"]
+    command += ["--throughput", "200", "--bootstrap-server", kafka_broker.bootstrap_servers]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        try:
+            assert process.stdout is not None
+            assert "records sent" in process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert re.search(r"^\d+ records sent, .* ms 99\.9th\.$", rest, re.MULTILINE)
+    assert process.returncode == 130
+
+
+def test_a_stalled_broker_shows_in_the_percentiles_of_a_fixed_rate(kafka_broker: Broker) -> None:
+    kafka_broker.create_topic("t")
+    options = {"bootstrap_servers": kafka_broker.bootstrap_servers, "linger_ms": 0}
+    load = ProduceLoad("t", 2000, [b"v"], schedule=FixedRate(1000), warm_up=1)
+    kafka_broker.faults.delay(ProduceRequest, 1000, Nth(100))
+    result = run_produce(options, load)
+    # Half of the run's records were due during that second, and waited for the rest of it.
+    assert result.max_ms >= 1000
+    assert result.percentile_ms(75) >= 300
+    assert result.records == 2000
