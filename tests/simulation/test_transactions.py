@@ -90,6 +90,21 @@ class TestTheChecker:
         with pytest.raises(AssertionError, match="poll skip or unseen"):
             checker.check({HERE: [(0, b"0"), (1, b"1")]}, ["r"])
 
+    @pytest.mark.parametrize(
+        ("fate", "seen", "is_finished"),
+        [
+            (Fate.COMMITTED, {b"0", b"1"}, True),
+            (Fate.COMMITTED, {b"0"}, False),
+            (Fate.COMMITTING, {b"0"}, False),
+            (Fate.COMMITTING, set(), True),
+            (Fate.ABORTED, set(), True),
+        ],
+    )
+    def test_it_tells_whether_a_reader_has_to_wait(
+        self, fate: Fate, seen: set[bytes], is_finished: bool
+    ) -> None:
+        assert (self.world(fate).unfinished(seen) is None) == is_finished
+
     def test_it_finds_circular_information_flow(self) -> None:
         checker = TransactionChecker()
         for name, other in ((b"a", b"b"), (b"b", b"a")):

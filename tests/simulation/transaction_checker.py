@@ -6,7 +6,7 @@ program died in the commit, either of the two, but as a whole.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 
 from pyclient.types import TopicPartition
@@ -78,6 +78,19 @@ class TransactionChecker:
         assert transaction.fate is not Fate.ABORTED, (
             f"aborted read (G1a): {reader} got {value!r} of {transaction}"
         )
+
+    def unfinished(self, seen: Set[bytes]) -> str | None:
+        """A transaction that a reader has not seen all of; None if there is none.
+
+        It may still come: its markers may be missing, or an open transaction before it may hold
+        the reader up.
+        """
+        for one in self._transactions:
+            missing = [value for value in one.values if value not in seen]
+            is_torn = one.fate is Fate.COMMITTING and len(missing) < len(one.values)
+            if missing and (one.fate is Fate.COMMITTED or is_torn):
+                return f"{missing[:5]} of {one}"
+        return None
 
     def check(self, logs: Mapping[TopicPartition, Log], readers: Sequence[str]) -> None:
         """Judge the end: `logs` is what a committed reader finds in calm, `readers` read to it."""

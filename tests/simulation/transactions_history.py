@@ -111,6 +111,9 @@ class TransactionsWorld:
             missing = [where for where in self.inputs if where not in copied]
             if missing:
                 return f"lost write: {reader.name} does not see copies of {missing[:5]}"
+            unfinished = self.checker.unfinished(set(reader.values(*WATCHED)))
+            if unfinished:
+                return f"lost write: {reader.name} does not see {unfinished}"
             behind = reader.behind()
             if behind or reader.ends != self.readers[0].ends:
                 return f"unseen: {reader.name} is behind by {behind}"
@@ -358,11 +361,11 @@ class Reader:
     def log(self, partition: TopicPartition) -> list[tuple[int, bytes]]:
         return self._logs[partition]
 
-    def values(self, topic: str) -> list[bytes]:
+    def values(self, *topics: str) -> list[bytes]:
         return [
             value
             for partition, log in self._logs.items()
-            if partition.topic == topic
+            if partition.topic in topics
             for _, value in log
         ]
 
