@@ -10,6 +10,7 @@
     print(recorder.end().get_value_at_percentile(99), "us")
 
 - `consume`, `produce`: one test each
+- `ledger`: judges what was read by sequence numbers; `verify`: sends and reads for it
 - `pacing`: when records are due
 - `payloads`: values and keys
 - `recorder`: latencies in HDR histograms, and windows of a second
