@@ -1,9 +1,9 @@
 """A history of transactions: copiers in a group of 1 to 4, and programs that only write.
 
 The copiers read `in` and write `out`, the writers write `notes`; a plain producer fills `in`, and
-committed readers watch. Programs are killed and interrupted at any moment, the broker crashes, the
-network does its worst; after a calm end every input is copied exactly once. `TransactionChecker`
-has the rules. Both transaction versions.
+committed readers watch. Programs are killed and interrupted at any moment, the broker crashes, a
+loss of power takes what was not synced, the network does its worst; after a calm end every input is
+copied exactly once. `TransactionChecker` has the rules. Both transaction versions.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from typing import Any
 
 from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.chance import Chance, chance
-from broker_stub.testing.simulation.conditions import Conditions, drawn
+from broker_stub.testing.simulation.conditions import drawn
 from broker_stub.testing.simulation.programs import Program
 from pyclient import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from pyclient.errors import (
@@ -404,11 +404,6 @@ class Reader:
         consumer.close()
 
 
-def conditions_of(seed: int) -> Conditions:
-    """The mishaps of a history; no power losses, since those may lose records."""
-    return drawn(chance(seed, "conditions"))._replace(power_loss=0.0)
-
-
 def transactions_history(seed: int) -> Simulation:
     """Run the history of a seed, and check it; the world, to look at its trace."""
     draw: Chance = chance(seed, "version")
@@ -419,7 +414,10 @@ def transactions_history(seed: int) -> Simulation:
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 300,
         "transaction.version": draw.choice((1, 2, 2)),
     }
-    with Simulation(seed, conditions_of(seed), broker_config=config) as world:
+    conditions = drawn(chance(seed, "conditions"))
+    if conditions.power_loss:
+        config["log.flush.interval.messages"] = 1  # else a loss of power may lose records
+    with Simulation(seed, conditions, broker_config=config) as world:
         history = TransactionsWorld(world)
         history.source = world.program(history.fill, name="source")
         programs = [
