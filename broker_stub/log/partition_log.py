@@ -237,6 +237,12 @@ class PartitionLog:
             entry = self.producer_state.get(producer_id)
             return entry is not None and entry.is_in_transaction and entry.epoch == epoch
 
+    def has_fenced(self, producer_id: int, epoch: int) -> bool:
+        """Whether a newer epoch of a producer has written to the log."""
+        with self._lock:
+            entry = self.producer_state.get(producer_id)
+            return entry is not None and epoch < entry.epoch
+
     def recall_producers(self, older: Mapping[int, Iterable[RememberedBatch]]) -> None:
         """Add older batches, by producer id, that were read from the log's tail."""
         with self._lock:

@@ -151,7 +151,11 @@ def _producer(topics: Sequence[TopicBatches]) -> ProducerIdAndEpoch:
 def _not_ongoing(
     node: Node, topics: Sequence[TopicBatches], producer: ProducerIdAndEpoch, *, by_id: bool
 ) -> list[TopicPartition]:
-    """The partitions in whose logs the producer's transaction is not open yet."""
+    """The partitions in whose logs the producer's transaction is not open yet.
+
+    Without those that refuse the batch anyway, because the producer is fenced there: to ask would
+    begin a transaction, and nothing would be written in it.
+    """
     asked = []
     for name, topic_id, batches in topics:
         topic = node.image.topic_by_id(topic_id) if by_id else node.image.topic(name)
@@ -160,7 +164,7 @@ def _not_ongoing(
         for index, records in batches:
             if index in topic.partitions and is_transactional(records):
                 log = node.replicas.partition_of(topic, index).log
-                if not log.has_ongoing_transaction(*producer):
+                if not (log.has_ongoing_transaction(*producer) or log.has_fenced(*producer)):
                     asked.append(TopicPartition(topic.name, index))
     return asked
 

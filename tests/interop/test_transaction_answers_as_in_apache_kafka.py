@@ -213,6 +213,20 @@ def continuing(script: TransactionScript) -> Answers:
     return answers
 
 
+def fenced_in_a_partition(script: TransactionScript) -> Answers:
+    """A newer epoch has written to a partition, and the coordinator does not know."""
+    p = script.init()
+    return {
+        "marker": script.write_marker(Producer(p.id, p.epoch + 1)),
+        "produce": script.produce(p, b"x"),
+        "described": script.describe(),
+        "produce old": script.produce(p, b"x", version=OLD),
+        "produce older": script.produce(p, b"x", version=10),
+        "elsewhere": script.produce(p, b"x", partition=1),
+        "at last": script.describe(),
+    }
+
+
 def sequences(script: TransactionScript) -> Answers:
     p = script.init()
     answers: Answers = {
@@ -342,6 +356,7 @@ SCRIPTS = [
     ends_old,
     fencing,
     continuing,
+    fenced_in_a_partition,
     sequences,
     old_sequences,
     offsets,

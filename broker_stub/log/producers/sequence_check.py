@@ -70,6 +70,9 @@ def check_producers(
                     f"the batches that producer {header.producer_id} wrote before the broker "
                     "started are being read; send the batch again"
                 )
+            # First: a fenced producer's batch is never verified, and INVALID_TXN_STATE would be
+            # fatal to older clients.
+            _check_epoch(entry, header)
             _check_transaction(entry, header, is_verified=is_verified)
         check_sequence(entry, header, from_client=from_client)
     return None
@@ -124,17 +127,21 @@ def check_sequence(entry: ProducerEntry, header: BatchHeader, *, from_client: bo
     """
     if entry.epoch == NO_EPOCH:
         return
-    if header.producer_epoch < entry.epoch:
-        raise InvalidProducerEpochError(
-            f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
-            f"but epoch {entry.epoch} is in use"
-        )
+    _check_epoch(entry, header)
     if not from_client:
         return
     next_sequence = (entry.last_sequence + 1) & SEQUENCE_MASK
     expected = 0 if header.producer_epoch > entry.epoch else next_sequence
     if header.base_sequence != expected:
         raise _out_of_order(header, expected)
+
+
+def _check_epoch(entry: ProducerEntry, header: BatchHeader) -> None:
+    if header.producer_epoch < entry.epoch:
+        raise InvalidProducerEpochError(
+            f"producer {header.producer_id} writes with epoch {header.producer_epoch}, "
+            f"but epoch {entry.epoch} is in use"
+        )
 
 
 def _out_of_order(header: BatchHeader, expected: int) -> OutOfOrderSequenceError:

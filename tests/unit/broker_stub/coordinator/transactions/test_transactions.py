@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.node_harness import NodeHarness
-from tests.support.transaction_script import OLD, TOPIC, Producer, TransactionScript
+from tests.support.transaction_script import NEW, OLD, TOPIC, Producer, TransactionScript
 
 
 @pytest.fixture
@@ -66,6 +66,16 @@ def test_a_new_producer_fences_the_old_one_and_aborts_what_it_left_open(script):
     assert script.end(zombie, version=1).error == 47
     assert script.read() == []
     assert script.end_offset() == script.end_offset(committed_only=False)
+
+
+@pytest.mark.parametrize("version", [10, OLD, NEW])
+def test_a_batch_that_its_partition_refuses_begins_no_transaction(script, version):
+    """A marker of a newer epoch is there: the partition refuses before the coordinator is asked."""
+    producer = script.started()
+    newer = Producer(producer.id, producer.epoch + 1)
+    assert script.write_marker(newer) == 0
+    assert script.produce(producer, b"late", version=version) == 47  # INVALID_PRODUCER_EPOCH
+    assert script.describe()["state"] == "Empty"
 
 
 def test_offsets_are_visible_once_their_transaction_commits(script):
