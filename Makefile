@@ -15,7 +15,7 @@ NATIVE_SOURCES := $(wildcard pyclient/_native/*.pyx pyclient/_native/*.px[di] py
 BENCHMARKS := $(filter-out __init__ harness,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 # Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
-KINDS  := interop spark simulation fuzz install
+KINDS  := interop spark simulation fuzz install browser
 MARKED := $(subst $(eval ) , or ,$(KINDS))
 
 .PHONY: help setup demo test test-marked test-all lint format coverage dist bench docs clean
@@ -69,6 +69,7 @@ test-spark: EARLIER := interop
 test-simulation: EARLIER := interop or spark
 test-fuzz: EARLIER := interop or spark or simulation
 test-install: EARLIER := interop or spark or simulation or fuzz
+test-browser: EARLIER := interop or spark or simulation or fuzz or install
 
 test-interop test-spark: java
 

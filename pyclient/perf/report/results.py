@@ -89,7 +89,7 @@ def _over_time(results: Sequence[Result]) -> Section:
         charts=[
             line_chart("Throughput", series("records_per_second"), y_label="records/s"),
             line_chart("99th percentile", series("p99_ms"), y_label="ms"),
-            line_chart("CPU of the client", series("cpu_share", 100), y_label="% of a core"),
+            line_chart("CPU of the process", series("cpu_share", 100), y_label="% of a core"),
             line_chart("Longest", series("max_ms"), y_label="ms"),
         ],
     )
