@@ -13,6 +13,7 @@ Importing this package imports neither PySpark nor the client; `register` does.
 - `partition_reader`: reads one range on an executor; `record_converter`: records to Arrow
 - `data_loss`: what happens when records are gone
 - `writer`: writes rows; `sink_columns`: which columns
+- `exactly_once/`: the same in transactions, on demand
 - `active_session`: lets every Python thread write
 - `alias`: makes `format("kafka")` mean this connector
 - `query_progress`: shows what a query does; `job/`: a job by configuration alone

@@ -5,13 +5,17 @@ from typing import Any, NoReturn
 
 from pyspark.sql.datasource import (
     DataSource,
+    DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
     DataSourceStreamReader,
     InputPartition,
 )
 from pyspark.sql.types import StructType
 
 from spark_connector.batch_reader import FilteringBatchReader, KafkaBatchReader
+from spark_connector.exactly_once.sink import parse_exactly_once
+from spark_connector.exactly_once.writers import ExactlyOnceBatchWriter, ExactlyOnceStreamWriter
 from spark_connector.record_converter import source_schema
 from spark_connector.sink_options import parse_sink_options
 from spark_connector.source_options import (
@@ -50,15 +54,27 @@ class KafkaDataSource(DataSource):
             return _RefusedStream(error)
 
     # Spark passes both arguments by these very names.
-    def writer(self, schema: StructType, overwrite: bool) -> KafkaBatchWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Create the writer of `df.write`."""
         if overwrite:
             raise ValueError('Save mode overwrite is not allowed for Kafka: use mode("append")')
-        return KafkaBatchWriter(schema, parse_sink_options(self.options))
+        options = parse_sink_options(self.options)
+        sink = parse_exactly_once(self.options, options, streaming=False)
+        if sink is not None:
+            return ExactlyOnceBatchWriter(schema, sink)
+        return KafkaBatchWriter(schema, options)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> KafkaStreamWriter:  # noqa: ARG002, N802
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002
+    ) -> DataSourceStreamArrowWriter:
         """For `df.writeStream`; output mode complete writes every row of every batch."""
-        return KafkaStreamWriter(schema, parse_sink_options(self.options))
+        options = parse_sink_options(self.options)
+        sink = parse_exactly_once(self.options, options, streaming=True)
+        if sink is not None:
+            return ExactlyOnceStreamWriter(schema, sink)
+        return KafkaStreamWriter(schema, options)
 
 
 class _RefusedStream(DataSourceStreamReader):

@@ -7,7 +7,8 @@ from typing import Any, Final
 from pyclient import KafkaConsumer, KafkaProducer
 from spark_connector.options import CLIENT_PREFIX, Options
 
-SINK_KEYS: Final = ("topic", "includeTimestamp")
+EXACTLY_ONCE_KEYS: Final = ("exactlyOnce", "decisionTopic", "transactionalIdPrefix", "batchId")
+SINK_KEYS: Final = ("topic", "includeTimestamp", *EXACTLY_ONCE_KEYS)
 _SERIALIZERS: Final = {"key.serializer": "keys", "value.serializer": "values"}
 
 

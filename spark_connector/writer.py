@@ -81,6 +81,23 @@ def write_batches(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> Wr
         task.close()
 
 
+def check_delivered(sent: SentRecords) -> int:
+    """How many records were written, if all were.
+
+    Raises:
+        KafkaError: some were not; tells how many, and why the first.
+    """
+    failures = sent.failures()
+    if failures:
+        row, error = next(iter(failures.items()))
+        place = sent[row].topic_partition
+        raise KafkaError(
+            f"{len(failures)} of {len(sent)} records of a batch were not written; the first, "
+            f"row {row} for topic '{place.topic}', failed with {error!r}"
+        ) from error
+    return len(sent)
+
+
 class _Task:
     """The producer of one task, and the batches that are not acknowledged yet."""
 
@@ -99,26 +116,15 @@ class _Task:
         self._pending.append(self._producer.send_arrow(options.topic, columns, allow_null=True))
         # What is sent keeps its columns alive until it is forgotten.
         while self._pending and self._pending[0].is_done:
-            self._acknowledge(self._pending.popleft())
+            self._written += check_delivered(self._pending.popleft())
 
     def finish(self) -> int:
         """Wait for all records; returns how many were written."""
         if self._producer is not None:
             self._producer.flush()
         while self._pending:
-            self._acknowledge(self._pending.popleft())
+            self._written += check_delivered(self._pending.popleft())
         return self._written
-
-    def _acknowledge(self, sent: SentRecords) -> None:
-        failures = sent.failures()
-        if failures:
-            row, error = next(iter(failures.items()))
-            place = sent[row].topic_partition
-            raise KafkaError(
-                f"{len(failures)} of {len(sent)} records of a batch were not written; the first, "
-                f"row {row} for topic '{place.topic}', failed with {error!r}"
-            ) from error
-        self._written += len(sent)
 
     def close(self) -> None:
         """Drop what was not acknowledged, if the task failed."""

@@ -66,7 +66,8 @@ BROKER_MAY_IMPORT = (
     }
 )
 BROKER_SHARES = {"pyclient.config.definition", "pyclient.config.properties"}
-SPARK_MAY_IMPORT = {"", "clock", "config", "errors"}  # the public names, and what has no state
+# The public names, and what has no state.
+SPARK_MAY_IMPORT = {"", "clock", "config", "entropy", "errors"}
 
 # --- what stays in its room ----------------------------------------------------------------------
 
