@@ -28,6 +28,7 @@ OLDER = {
 ONLY_HERE = {"alter_client_quotas", "describe_client_quotas", "end_transaction", "lag"}
 MORE_ARGUMENTS = {
     "describe_topics": ["include_authorized_operations"],
+    "list_group_offsets": ["require_stable"],
     "reset_group_offsets": ["dry_run"],
 }
 
