@@ -98,7 +98,7 @@ def with_hint(text: str, hint: str | None) -> str:
     """The text as a sentence, and the hint behind it."""
     if hint is None:
         return text
-    return f"{text.rstrip('.')}. Hint: {hint}"
+    return f"{text if text.endswith('?') else text.rstrip('.') + '.'} Hint: {hint}"
 
 
 def hint_for(error: BaseException) -> str | None:

@@ -21,6 +21,11 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final = {
+    "topics": Entry("pyclient.cli.commands.topics", "List, create, alter and delete topics."),
+    "produce": Entry("pyclient.cli.commands.produce", "Send records from a file or a pipe."),
+    "consume": Entry("pyclient.cli.commands.consume", "Print records; find them by key."),
+    "configs": Entry("pyclient.cli.commands.configs", "Options of topics, brokers and groups."),
+    "broker": Entry("pyclient.cli.commands.broker", "Run the embedded broker."),
     "completion": Entry("pyclient.cli.commands.completion", "Complete commands in your shell."),
     "perf": Entry("pyclient.cli.perf", "Measure how fast records are sent and read."),
 }
@@ -31,7 +36,6 @@ Examples:
   pyclient topics create orders --partitions 3
   echo 'hello' | pyclient produce orders
   pyclient consume orders --from-beginning
-  pyclient groups describe billing
 \b
 Exit codes:
 """ + "\n".join(f"  {code:<4} {meaning}" for code, meaning in exit_codes.MEANINGS.items())

@@ -1,4 +1,7 @@
 """One file per command, each with the command as `command`.
 
+- `topics`, `configs`: what a cluster has
+- `produce`, `consume`: records
+- `broker`: the embedded broker
 - `completion`: shell completion
 """

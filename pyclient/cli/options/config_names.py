@@ -31,11 +31,11 @@ def options_for(client: str, given: Mapping[str, str]) -> dict[str, Any]:
         if definitions[client].knows(plain):
             options[plain] = value
         elif not any(definition.knows(plain) for definition in definitions.values()):
-            options.update(_from_librdkafka(client, plain, value, definitions[client]))
+            options.update(_from_librdkafka(client, plain, value, definitions))
     return options
 
 
-def _from_librdkafka(client: str, name: str, value: str, definition: Any) -> Mapping[str, Any]:
+def _from_librdkafka(client: str, name: str, value: str, definitions: Any) -> Mapping[str, Any]:
     from pyclient.compat.confluent import configuration
 
     dialects = {each: getattr(configuration, each.upper()) for each in CLIENTS}
@@ -53,6 +53,6 @@ def _from_librdkafka(client: str, name: str, value: str, definition: Any) -> Map
             return {}  # another client's, or librdkafka's own queues
         if name in each.ignored:
             return {}
-    near = definition.nearest(name)
+    near = next((near for each in definitions.values() if (near := each.nearest(name))), None)
     suggestion = f"; did you mean {near!r}?" if near else ""
     raise KafkaConfigurationError(f"no client has an option {name!r}{suggestion}", key=name)
