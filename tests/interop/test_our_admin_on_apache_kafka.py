@@ -191,7 +191,7 @@ def test_a_group_is_listed_described_and_deleted(
         assert member["member_assignment"]["assigned_partitions"] == [
             {"topic": "grouped", "partitions": [0, 1]}
         ]
-        assert admin.delete_groups(["billing"]) == {"billing": "GroupNotEmptyError"}
+        assert admin.delete_groups(["billing"]) == {"billing": "NonEmptyGroupError"}
     assert admin.delete_groups(["billing"]) == {"billing": "OK"}
     assert admin.delete_groups(["billing"]) == {"billing": "GroupIdNotFoundError"}
 
