@@ -59,15 +59,11 @@ _CODES: Final[tuple[tuple[tuple[type[Exception], ...], int], ...]] = (
 _HINTS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (errors.NoBrokersAvailable, "name the cluster with --bootstrap-server or --profile"),
     (codes.UnknownTopicOrPartitionError, "`pyclient topics list` shows the topics"),
-    (codes.GroupIdNotFoundError, "`pyclient groups list` shows the groups"),
-    (codes.GroupNotEmptyError, "stop the group's members first; `pyclient groups describe`"),
+    (codes.GroupNotEmptyError, "stop the group's members first"),
     (codes.TopicExistsError, "--if-not-exists makes this a success"),
     (codes.GroupSubscribedToTopicError, "stop the members that read the topic first"),
-    (codes.InvalidReplicationFactorError, "`pyclient cluster brokers` shows how many there are"),
-    (codes.TransactionalIdNotFoundError, "`pyclient transactions list` shows them"),
     (codes.SecurityDisabledError, "the cluster has no authorizer, so there are no ACLs"),
-    (codes.UnsupportedVersionError, "`pyclient cluster api-versions` shows what brokers support"),
-    (codes.AuthorizationError, "an administrator can allow it with `pyclient acls add`"),
+    (codes.AuthorizationError, "an administrator can allow it with an ACL"),
     (codes.TopicDeletionDisabledError, "the brokers have delete.topic.enable=false"),
     (codes.RecordTooLargeError, "raise max.message.bytes of the topic and max.request.size"),
 )
