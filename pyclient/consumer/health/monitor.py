@@ -1,9 +1,9 @@
 """Notices stalls: each is logged with its reason once, and again when it ends.
 
-Runs on the I/O thread as a request manager. It looks when the loop turns anyway, at most once a
-second, and wakes the loop itself only when something could have stalled by then: an idle client
-stays idle. `health` may be called by any thread, also while the I/O thread is stuck: it reads what
-is replaced whole.
+Runs on the I/O thread as a request manager. It looks at most once a second, and wakes the loop only
+if something happened since the last look, or could have stalled since: an idle client stays idle.
+`health` may be called by any thread, also while the I/O thread is stuck: it reads what is replaced
+whole.
 
 A broker that leaves a partition out of its fetch session looks like one without new records. So
 partitions that no response has mentioned for a while are looked up by ListOffsets, a bounded number
@@ -40,7 +40,12 @@ log = logging.getLogger(__name__)
 STALLED_AFTER_MS: Final = 5_000
 _LOOK_EVERY_MS: Final = 1_000
 _LOOK_AT_MANY_EVERY_MS: Final = 2_500
+"""Sooner, as for few partitions, if something could have stalled by then."""
+_LOOK_AT_EACH_EVERY_MS: Final = 10_000
+"""How often each of many partitions is looked at while all of their fetches are answered."""
 _MANY: Final = 1_000
+_NEXT_FETCH_WITHIN_MS: Final = 250
+"""How long after an answer the next fetch may leave: by then it is known who does not answer."""
 _SILENT_AFTER_MS: Final = 4_000
 _LOOK_UP_EVERY_MS: Final = 6_000
 _LOOKUPS_MAX: Final = 1_000
@@ -62,6 +67,14 @@ class _Seen(NamedTuple):
     state: str
     since_ms: float  # in this state
     flowed_at_ms: float  # when it was last as it should be
+
+
+class _Flow(NamedTuple):
+    """What is fetched while all partitions flow: if that stays, so do they."""
+
+    subscription_version: int
+    metadata_version: int
+    answered: Mapping[int, int]  # partitions of the last fetch, by connection; recent ones only
 
 
 class HealthMonitor:
@@ -98,6 +111,8 @@ class HealthMonitor:
         self._seen: dict[TopicPartition, _Seen] = {}
         self._settled_at_ms: float | None = None
         self._left_out: dict[TopicPartition, _LeftOut] = {}
+        self._looked_at_each_ms = -math.inf
+        self._flow: _Flow | None = None  # None: not all partitions flowed at the last look
         self._stalls: Mapping[str, tuple[float, str]] = {}  # since, reason; replaced whole
 
     # --- the I/O thread ----------------------------------------------------------------------
@@ -111,11 +126,16 @@ class HealthMonitor:
             return NOTHING_TO_DO
         is_many = len(self._seen) > _MANY
         look_every_ms = _LOOK_AT_MANY_EVERY_MS if is_many else _LOOK_EVERY_MS
-        next_look_ms = self._looked_at_ms + look_every_ms
-        if now_ms >= next_look_ms:
-            self._looked_at_ms, next_look_ms = now_ms, now_ms + look_every_ms
+        # The loop turned, so something may have happened: look soon, even if it turns no more.
+        self._wake_at_ms = min(self._wake_at_ms, self._looked_at_ms + look_every_ms)
+        due_ms = max(self._wake_at_ms, self._looked_at_ms + _LOOK_EVERY_MS)
+        if now_ms >= due_ms:
+            self._looked_at_ms = now_ms
             self._wake_at_ms = self._look(now_ms)
-        return PollResult((), max(self._wake_at_ms, next_look_ms))
+            if self._stalls:  # they may end any time
+                self._wake_at_ms = now_ms + look_every_ms
+            due_ms = max(self._wake_at_ms, now_ms + _LOOK_EVERY_MS)
+        return PollResult((), due_ms)
 
     def close(self, error: KafkaError) -> None:
         """Nothing waits here."""
@@ -127,6 +147,17 @@ class HealthMonitor:
         membership = self._membership_stall(status, now_ms)
         if membership is not None:
             stalls[_MEMBERSHIP] = membership
+        elif self._still_flows(now_ms):
+            oldest_ms = min(
+                event.at_ms
+                for connection, event in self._watch.answered.items()
+                if self._flow is not None and connection in self._flow.answered
+            )
+            return min(
+                self._membership_patience_ends_ms(status), oldest_ms + self._fetch_patience_ms
+            )
+        self._looked_at_each_ms = now_ms
+        flow: _Flow | None = self._present_flow(now_ms)
         facts = self._subscription.facts()
         self._watch.keep({one.partition for one in facts})
         self._left_out = {
@@ -140,6 +171,8 @@ class HealthMonitor:
         next_stall_ms = self._membership_patience_ends_ms(status)
         for one in facts:
             diagnosis = self._diagnose(one, now_ms)
+            if diagnosis.reason is not None:  # it does not flow, or should not
+                flow = None
             now_seen = self._update(one, diagnosis, now_ms)
             seen[one.partition] = now_seen
             if diagnosis.should_flow:
@@ -151,9 +184,29 @@ class HealthMonitor:
             elif diagnosis.should_flow and self._is_silent(one, now_ms):
                 silent.append(one)
         self._seen = seen
+        is_all = flow is not None and sum(flow.answered.values()) == len(facts) > _MANY
+        self._flow = flow if is_all and not stalls else None
         self._look_up(silent, now_ms)
         self._report(stalls, now_ms)
-        return now_ms if stalls else next_stall_ms  # a stall may end any time
+        return next_stall_ms
+
+    def _present_flow(self, now_ms: float) -> _Flow:
+        answered = {
+            connection: len(event.partitions)
+            for connection, event in self._watch.answered.items()
+            if now_ms - event.at_ms < STALLED_AFTER_MS
+        }
+        return _Flow(self._subscription.version, self._cluster.snapshot.version, answered)
+
+    def _still_flows(self, now_ms: float) -> bool:
+        """Whether all of many partitions flow as at the last look, by their connections alone."""
+        watch = self._watch
+        return (
+            self._flow is not None
+            and now_ms - self._looked_at_each_ms < _LOOK_AT_EACH_EVERY_MS
+            and not (watch.node_failures or watch.partition_failures or watch.is_full)
+            and self._flow == self._present_flow(now_ms)
+        )
 
     def _diagnose(self, facts: PartitionFacts, now_ms: float) -> Diagnosis:
         return diagnose(
@@ -196,7 +249,9 @@ class HealthMonitor:
 
     def _patience_ms(self, facts: PartitionFacts) -> float:
         """How long a partition may bring nothing before that counts as a stall."""
-        return STALLED_AFTER_MS if facts.position is None else self._fetch_patience_ms
+        if facts.position is None:
+            return STALLED_AFTER_MS
+        return self._fetch_patience_ms + _NEXT_FETCH_WITHIN_MS
 
     def _membership_patience_ends_ms(self, status: MembershipStatus) -> float:
         """When the membership counts as stalled if nothing is heard until then."""
@@ -279,6 +334,8 @@ class HealthMonitor:
             "broker has left it out of the fetch session"
         )
         self._left_out[at.partition] = before._replace(end_offset=found.offset, reason=reason)
+        # Looked at again in a second: a fetch that is on its way may bring the records.
+        self._flow, self._wake_at_ms = None, self._looked_at_ms + _LOOK_EVERY_MS
 
     # --- any thread --------------------------------------------------------------------------
 

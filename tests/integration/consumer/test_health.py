@@ -11,6 +11,7 @@ from broker_stub.testing.simulation import Simulation
 from broker_stub.testing.simulation.conditions import CALM
 from broker_stub.testing.when import Always
 from pyclient import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from pyclient.consumer.health import monitor
 from pyclient.errors import (
     CoordinatorNotAvailableError,
     KafkaStorageError,
@@ -27,6 +28,14 @@ from pyclient.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEp
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 REPORTED_WITHIN_MS = 10_000
 HEALED_WITHIN_MS = 60_000
+
+
+@pytest.fixture(autouse=True, params=["few", "many"])
+def number_of_partitions(request, monkeypatch):
+    """Two partitions are few, or count as many, which are not all looked at every time."""
+    if request.param == "many":
+        monkeypatch.setattr(monitor, "_MANY", 1)
+    return request.param
 
 
 class Reader:
