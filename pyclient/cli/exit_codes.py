@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from pyclient import error_codes as codes
@@ -60,6 +62,8 @@ _HINTS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (errors.NoBrokersAvailable, "name the cluster with --bootstrap-server or --profile"),
     (codes.UnknownTopicOrPartitionError, "`pyclient topics list` shows the topics"),
     (codes.GroupNotEmptyError, "stop the group's members first"),
+    (codes.GroupIdNotFoundError, "`pyclient groups list` shows the groups"),
+    (codes.UnknownMemberIdError, "stop the group's members first"),
     (codes.TopicExistsError, "--if-not-exists makes this a success"),
     (codes.GroupSubscribedToTopicError, "stop the members that read the topic first"),
     (codes.SecurityDisabledError, "the cluster has no authorizer, so there are no ACLs"),
@@ -100,6 +104,17 @@ def with_hint(text: str, hint: str | None) -> str:
 def hint_for(error: BaseException) -> str | None:
     """What the user can do about an error, if anything is known."""
     return next((hint for kind, hint in _HINTS if isinstance(error, kind)), None)
+
+
+@contextmanager
+def refused_values() -> Iterator[None]:
+    """Within it, a ValueError of the admin client is the user's mistake, as a wrong option is."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, errors.KafkaError):
+            raise
+        raise errors.KafkaConfigurationError(str(error)) from error
 
 
 def complain(text: str) -> None:

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "topics": Entry("pyclient.cli.commands.topics", "List, create, alter and delete topics."),
     "produce": Entry("pyclient.cli.commands.produce", "Send records from a file or a pipe."),
     "consume": Entry("pyclient.cli.commands.consume", "Print records; find them by key."),
+    "groups": Entry("pyclient.cli.commands.groups", "Lag and members of groups; move offsets."),
     "configs": Entry("pyclient.cli.commands.configs", "Options of topics, brokers and groups."),
     "broker": Entry("pyclient.cli.commands.broker", "Run the embedded broker."),
     "completion": Entry("pyclient.cli.commands.completion", "Complete commands in your shell."),

@@ -1,6 +1,6 @@
 """One file per command, each with the command as `command`.
 
-- `topics`, `configs`: what a cluster has
+- `topics`, `configs`, `groups`: what a cluster has
 - `produce`, `consume`: records
 - `broker`: the embedded broker
 - `completion`: shell completion

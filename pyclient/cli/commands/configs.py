@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
+from pyclient.cli.exit_codes import refused_values
 from pyclient.cli.options.cluster import Cluster, cluster_options
 from pyclient.cli.options.types import KEY_VALUE
 from pyclient.cli.output.printing import Column, Output, output_options
-from pyclient.errors import KafkaConfigurationError, KafkaError
+from pyclient.errors import KafkaError
 
 _EPILOG = """\b
 Examples:
@@ -100,12 +101,8 @@ def change(
 
     changes: dict[str, Any] = {key: ("set", value) for key, value in given.items()}
     changes.update(dict.fromkeys(deleted, ("delete", None)))
-    try:
+    with refused_values():
         outcome = admin.alter_configs([ConfigResource(kind, name, changes)], validate_only=dry_run)
-    except ValueError as error:
-        if isinstance(error, KafkaError):
-            raise
-        raise KafkaConfigurationError(str(error)) from error
     for results in outcome.values():
         for text in results.values():
             if text != "OK":

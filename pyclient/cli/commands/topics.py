@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from pyclient.cli.options.cluster import Cluster, cluster_options
+from pyclient.cli.options.confirmation import confirm, yes_option
 from pyclient.cli.options.types import KEY_VALUE, TIMESTAMP
 from pyclient.cli.output import numbers
 from pyclient.cli.output.printing import Column, Output, output_options
@@ -234,7 +235,7 @@ def alter(
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="TOPIC...")
 @click.option("--if-exists", is_flag=True, help="A topic that does not exist is no error.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @cluster_options
 @output_options
 def delete(
@@ -260,14 +261,6 @@ def delete(
         output.rows(rows, [Column("topic", style="cyan"), Column("result", style=_result_style)])
     if failure is not None:
         raise failure
-
-
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on a terminal; scripts have decided already."""
-    import sys
-
-    if not yes and sys.stdin.isatty() and not click.confirm(question, err=True):
-        raise click.Abort
 
 
 @command.command()

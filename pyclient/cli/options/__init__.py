@@ -4,4 +4,5 @@
 - `profiles`: named clusters in `pyclient.toml`
 - `config_names`: Java's and librdkafka's option names, sorted by client
 - `types`: types of arguments: times, durations, partitions, key=value
+- `confirmation`: asks before something is destroyed
 """

@@ -108,8 +108,23 @@ class Partition(ParamType):
         return TopicPartition(topic, int(number))
 
 
+class TopicPartitions(ParamType):
+    """`orders` or `orders:0,3-5`, to the topic and its partitions; None for all of them."""
+
+    name = "TOPIC[:PARTITIONS]"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, list[int] | None]:
+        if isinstance(value, tuple):
+            return value
+        topic, colon, numbers = value.partition(":")
+        if not topic:
+            self.fail(f"{value!r} names no topic: write orders or orders:0,3-5", param, ctx)
+        return topic, Partitions().convert(numbers, param, ctx) if colon else None
+
+
 KEY_VALUE: Final = KeyValue()
 DURATION: Final = Duration()
 TIMESTAMP: Final = Timestamp()
 PARTITIONS: Final = Partitions()
 PARTITION: Final = Partition()
+TOPIC_PARTITIONS: Final = TopicPartitions()
