@@ -25,8 +25,8 @@ def main(servers: str, report: str) -> None:
         producer.flush()
         histogram = recorder.end()
     result = Result(
-        "send", recorder.records, recorder.size, RECORDS * 1000 / RATE,
-        recorder.average_ms, recorder.max_ms, histogram, recorder.windows,
+        "send", recorder.records, recorder.size, recorder.elapsed_ms, recorder.average_ms,
+        recorder.max_ms, histogram, recorder.windows,
     )  # fmt: skip
     print(result.line())
     Path(report).write_text(results_page("My load test", [result]), encoding="utf-8")

@@ -205,10 +205,10 @@ def _servers(cluster: Cluster) -> Iterator[str]:
     if cluster.named_servers is not None:
         yield cluster.named_servers
         return
-    from broker_stub import Broker
+    from pyclient.perf.processes import broker_process
 
-    with Broker() as broker:
-        yield broker.bootstrap_servers
+    with broker_process() as servers:
+        yield servers
 
 
 def _fill(servers: str, topic: str, count: int) -> None:

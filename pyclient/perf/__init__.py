@@ -10,6 +10,7 @@
     print(recorder.end().get_value_at_percentile(99), "us")
 
 - `consume`, `produce`: one test each
+- `embedded_broker`: the broker of a run that names no cluster; `processes`: starts it
 - `ledger`: judges what was read by sequence numbers; `verify`: sends and reads for it
 - `pacing`: when records are due
 - `payloads`: values and keys

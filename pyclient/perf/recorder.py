@@ -100,6 +100,11 @@ class Recorder:
         return self._size * self._weight
 
     @property
+    def elapsed_ms(self) -> float:
+        """From the start to the end of the last window that is closed."""
+        return self._window_start_ms - self.start_ms
+
+    @property
     def average_ms(self) -> float:
         """The mean latency of all windows that are closed."""
         return self._total_ms * self._weight / self.records if self.records else 0.0

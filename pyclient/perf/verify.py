@@ -35,8 +35,7 @@ def verify_delivery(
     every 100 records.
 
     Raises:
-        KafkaTimeoutError: the topic could not be read to its end, and nothing came for
-            `timeout_ms`.
+        KafkaTimeoutError: acknowledged records were unread, and nothing came for `timeout_ms`.
     """
     ledger = Ledger(Entropy().random_bytes(8))
     with (
@@ -51,6 +50,7 @@ def verify_delivery(
         for each in partitions:
             consumer.position(each)
         pacer = Pacer(schedule, clock=clock)
+        reader = _Reader(consumer, ledger, timeout_ms, clock or SystemClock())
         try:
             for number in range(records):
                 pacer.wait()
@@ -58,13 +58,13 @@ def verify_delivery(
                 if number % PROGRESS_EVERY == 0:
                     if on_progress is not None:
                         on_progress(ledger, number)
-                    _read(consumer, ledger, 0)
-                    while ledger.unread >= UNREAD_MAX:
-                        _read(consumer, ledger, _POLL_MS)
+                    reader.read(0)
+                    reader.read_while(lambda: ledger.unread >= UNREAD_MAX)
         except KeyboardInterrupt:
             pass
         producer.flush()
-        _read_to_the_end(consumer, ledger, partitions, timeout_ms, clock or SystemClock())
+        ends = consumer.end_offsets(partitions)
+        reader.read_while(lambda: any(consumer.position(each) < ends[each] for each in partitions))
     ledger.finish()
     return ledger
 
@@ -80,29 +80,34 @@ def _acked(ledger: Ledger, partition: int, sequence: int, metadata: Any) -> None
     ledger.on_acked(partition, sequence, metadata.offset)
 
 
-def _read(consumer: KafkaConsumer, ledger: Ledger, timeout_ms: int) -> int:
-    count = 0
-    for partition, found in consumer.poll(timeout_ms=timeout_ms).items():
-        count += len(found)
-        for record in found:
-            ledger.on_read(partition.partition, record.offset, record.value)
-    return count
+class _Reader:
+    """Reads into the ledger, and gives up when nothing comes."""
 
+    def __init__(
+        self, consumer: KafkaConsumer, ledger: Ledger, timeout_ms: float, clock: Clock
+    ) -> None:
+        self._consumer = consumer
+        self._ledger = ledger
+        self._timeout_ms = timeout_ms
+        self._clock = clock
 
-def _read_to_the_end(
-    consumer: KafkaConsumer,
-    ledger: Ledger,
-    partitions: list[TopicPartition],
-    timeout_ms: float,
-    clock: Clock,
-) -> None:
-    ends = consumer.end_offsets(partitions)
-    deadline_ms = clock.monotonic_ms() + timeout_ms
-    while any(consumer.position(each) < ends[each] for each in partitions):
-        if _read(consumer, ledger, _POLL_MS):
-            deadline_ms = clock.monotonic_ms() + timeout_ms
-        elif clock.monotonic_ms() > deadline_ms:
-            raise KafkaTimeoutError(
-                f"{ledger.unread} acknowledged records are unread, and nothing came for "
-                f"{timeout_ms:.0f} ms: is a broker down?"
-            )
+    def read(self, wait_ms: int) -> int:
+        """Read what there is, or comes within `wait_ms`; the number of records."""
+        count = 0
+        for partition, found in self._consumer.poll(timeout_ms=wait_ms).items():
+            count += len(found)
+            for record in found:
+                self._ledger.on_read(partition.partition, record.offset, record.value)
+        return count
+
+    def read_while(self, is_open: Callable[[], bool]) -> None:
+        """Read until `is_open` is false."""
+        deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+        while is_open():
+            if self.read(_POLL_MS):
+                deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+            elif self._clock.monotonic_ms() > deadline_ms:
+                raise KafkaTimeoutError(
+                    f"{self._ledger.unread} acknowledged records are unread, and nothing came for "
+                    f"{self._timeout_ms:.0f} ms: is a broker down?"
+                )

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from broker_stub import Broker
+from broker_stub.testing import Always
 from pyclient.cli.main import main
-from pyclient.errors import RequestTimedOutError
+from pyclient.errors import KafkaTimeoutError, RequestTimedOutError
 from pyclient.perf.ledger import Ledger
 from pyclient.perf.verify import verify_delivery
+from pyclient.protocol.messages.fetch import FetchRequest
 from pyclient.protocol.messages.produce import ProduceRequest
 
 
@@ -49,6 +51,17 @@ def test_lost_records_are_found(kafka_broker: Broker) -> None:
     ledger = verified(kafka_broker, acks=0, enable_idempotence=False)
     assert ledger.faults["lost"] > 0
     assert ledger.faults["twice"] == 0
+
+
+def test_sending_gives_up_when_nothing_can_be_read(
+    kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyclient.perf.verify.UNREAD_MAX", 10)
+    kafka_broker.create_topic("t")
+    kafka_broker.faults.delay(FetchRequest, 60_000, Always())
+    address = {"bootstrap_servers": kafka_broker.bootstrap_servers}
+    with pytest.raises(KafkaTimeoutError, match="nothing came for 200 ms: is a broker down"):
+        verify_delivery({**address, "linger_ms": 0}, address, "t", 100_000, timeout_ms=200)
 
 
 def test_the_command_prints_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ def test_windows_have_their_own_figures_and_the_run_has_all() -> None:
     assert first.p99_ms == pytest.approx(99, rel=0.01)
     assert [window.records for window in run.windows] == [100, 1]
     assert (run.records, run.size, run.max_ms) == (101, 1010, 500)
+    assert recorder.elapsed_ms == 2000
     assert run.percentile_ms(50) == pytest.approx(51, rel=0.01)
     assert window_line(first) == (
         "100 records sent, 100.0 records/sec (0.00 MB/sec), 50.5 ms avg latency, "
