@@ -10,6 +10,7 @@
 - `member`: this member's ids, and the requests it sends
 - `member_state`: the states of a member, and the transitions between them
 - `membership`: the interface of all protocols
+- `next_join`: when a member joins next, why, and with what
 - `poll_interval`: `max.poll.interval.ms`
 - `program_work`: the parts of a rebalance that run the program's assignors
 - `protocols`: makes the membership by the protocol that is used

@@ -41,10 +41,10 @@ from pyclient.consumer.group.membership import (
     RebalanceStep,
     StepKind,
 )
+from pyclient.consumer.group.next_join import NextJoin
 from pyclient.consumer.group.poll_interval import PollTimer
 from pyclient.consumer.group.program_work import (
     LedRebalance,
-    PreparedJoin,
     assign,
     assignor_failed,
     lead,
@@ -116,14 +116,9 @@ class ClassicMembership(GroupMembership):
         self._now_ms = 0.0  # of the last turn
         self._leader: GroupLeader | None = None
         self._leader_waits_for: int | None = None  # a snapshot after this version, to assign by
-        self._prepared: PreparedJoin | None = None
         self._step: RebalanceStep | None = None
         self._attempt = 0  # tells the answers to this join from those to earlier ones
-        self._joined_topics: frozenset[str] = frozenset()
-        self._reason = "the consumer starts"
-        self._failures = 0
-        self._retry_at_ms = 0.0
-        self._is_blocked = False  # until the program has seen an error
+        self._next_join = NextJoin(backoff, inbox)
         self._is_leaving = False
         self._outbox: list[UnsentRequest] = []
         self._heartbeat = Heartbeat(options.heartbeat_interval_ms, options.session_timeout_ms)
@@ -178,13 +173,13 @@ class ClassicMembership(GroupMembership):
         if state is MemberState.UNJOINED:
             if not self._poll_timer.is_running:
                 return "the first poll"
-            if self._is_blocked:
+            if self._next_join.is_blocked:
                 return "the next poll, which raises the error that stopped the membership"
             if not self._interest.is_resolved():
                 return "a list of all topics, to match the pattern with"
             if self._coordinator.address is None:
                 return f"the coordinator ({self._coordinator.describe()})"
-            return f"the next attempt to join ({self._reason})"
+            return f"the next attempt to join ({self._next_join.reason})"
         if state is MemberState.LEADING and self._leader_waits_for is not None:
             return "metadata of the topics that the group's members read"
         return WAITS_FOR.get(state)
@@ -226,7 +221,7 @@ class ClassicMembership(GroupMembership):
             return
         self._step = None
         if step.error is not None:
-            self._fail(assignor_failed(step.error))
+            self._next_join.block(assignor_failed(step.error))
         if self._state is MemberState.ASSIGNING:
             self._move(MemberState.STABLE)
             if step.has_revoked:
@@ -236,7 +231,7 @@ class ClassicMembership(GroupMembership):
             self._on_led(step)
         else:
             if self._state is MemberState.PREPARING and step.error is None:
-                self._prepared = step.result
+                self._next_join.prepared = step.result
             self._move(MemberState.UNJOINED)
 
     def enforce_rebalance(self, reason: str) -> None:
@@ -288,8 +283,8 @@ class ClassicMembership(GroupMembership):
         if self._is_in_session():
             heartbeat_ms = self._heartbeat.next_ms(self._coordinator.connection is not None)
             return min(heartbeat_ms, self._poll_timer.deadline_ms())
-        if self._state is MemberState.UNJOINED and self._retry_at_ms > now_ms:
-            return self._retry_at_ms
+        if self._state is MemberState.UNJOINED and self._next_join.at_ms > now_ms:
+            return self._next_join.at_ms
         if self._state is MemberState.JOINING:
             return self._since_ms + self._options.join_patience_ms
         return math.inf
@@ -303,7 +298,7 @@ class ClassicMembership(GroupMembership):
                 self._poll_timer.interval_ms,
             )
             self.leave("no poll within max.poll.interval.ms")
-            self._reason = "the program polls again"
+            self._next_join.reason = "the program polls again"
             self._move(MemberState.UNJOINED)
             self._ask(MemberState.FENCED, StepKind.LOSE)  # done by the next poll: back in then
             return
@@ -320,8 +315,8 @@ class ClassicMembership(GroupMembership):
             self._outbox.append(UnsentRequest(request, connection, on_done))
 
     def _join_if_possible(self, now_ms: float) -> None:
-        waits = self._is_blocked or now_ms < self._retry_at_ms
-        if waits or not self._poll_timer.is_running or not self._interest.is_resolved():
+        can_join = self._poll_timer.is_running and self._interest.is_resolved()
+        if not can_join or not self._next_join.is_due(now_ms):
             return
         owned = self._subscription.assigned()
         if owned and self._member.generation is None:
@@ -329,18 +324,19 @@ class ClassicMembership(GroupMembership):
             return
         topics = self._subscription.topics
         to_revoke = self._to_revoke(owned)
-        if to_revoke or self._prepared is None or self._prepared.topics != topics:
+        prepared = self._next_join.prepared_for(topics)
+        if to_revoke or prepared is None:
             work = partial(prepare_join, self._assignors, topics)
             self._ask(MemberState.PREPARING, StepKind.REVOKE, to_revoke, work)
             return
         connection = self._coordinator.want()
         if connection is None:
             return
-        log.info("group %s: joining: %s", self._options.group_id, self._reason)
+        reason = self._next_join.reason
+        log.info("group %s: joining: %s", self._options.group_id, reason)
         self._attempt += 1
-        self._joined_topics = topics
-        user_data = self._prepared.user_data
-        request = self._member.join_request(topics, user_data, sorted(owned), self._reason)
+        self._next_join.topics = topics
+        request = self._member.join_request(topics, prepared.user_data, sorted(owned), reason)
         on_done = partial(self._on_join, self._attempt)
         timeout_ms = self._options.join_timeout_ms
         self._outbox.append(UnsentRequest(request, connection, on_done, timeout_ms))
@@ -361,9 +357,8 @@ class ClassicMembership(GroupMembership):
         """
         if now_ms >= self._since_ms + self._options.join_patience_ms:
             self._attempt += 1
-            self._reason = "no answer came to the last attempt"
+            self._next_join.at_once("no answer came to the last attempt")
             self._coordinator.reconnect("a join was not answered", now_ms)
-            self._retry_at_ms = now_ms
             self._move(MemberState.UNJOINED)
             self._join_if_possible(now_ms)
 
@@ -458,26 +453,25 @@ class ClassicMembership(GroupMembership):
             self._leader.on_assignment(generation.member_id, assignment)
         assignor = self._assignors[generation.protocol_name]
         work = partial(assignor.on_assignment, assignment, generation.generation_id)
-        self._failures = 0
+        self._next_join.succeeded()
         self._rebalance_total += 1
-        self._prepared = None  # what the assignors tell the leader may change with it
         names = ", ".join(f"{topic}-{number}" for topic, number in partitions) or "none"
         log.info("group %s: assigned partitions: %s", self._options.group_id, names)
         self._ask(MemberState.ASSIGNING, StepKind.ASSIGN, partitions, work)
 
     def _on_other_topics(self, topics: list[str], now_ms: float) -> None:
         """The leader assigned topics that are not subscribed to: join again."""
-        self._reason = "the subscribed topics have changed"
-        self._prepared = None
-        if self._subscription.topics == self._joined_topics:  # so they were not, ever
+        self._next_join.prepared = None
+        if self._subscription.topics != self._next_join.topics:
+            self._next_join.reason = "the subscribed topics have changed"
+        else:  # so they were not, ever
             log.warning(
                 "group %s: the leader assigned topics %s, which are not all subscribed to",
                 self._options.group_id,
                 topics,
             )
-            self._reason = "the assignment has topics that are not subscribed to"
-            self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
-            self._failures += 1
+            reason = "the assignment has topics that are not subscribed to"
+            self._next_join.back_off(reason, now_ms)
         self._move(MemberState.UNJOINED)
 
     def _on_heartbeat(self, attempt: int, outcome: Outcome, now_ms: float) -> None:
@@ -506,12 +500,11 @@ class ClassicMembership(GroupMembership):
         self._coordinator.on_error(error, now_ms)
         self._failed_total += 1
         self._leader_waits_for = None
-        self._reason = f"the last attempt failed: {error}"
+        reason = f"the last attempt failed: {error}"
         if isinstance(error, RebalanceInProgressError):
-            self._retry_at_ms = now_ms
+            self._next_join.at_once(reason)
         else:
-            self._retry_at_ms = now_ms + self._backoff.backoff_ms(self._failures)
-            self._failures += 1
+            self._next_join.back_off(reason, now_ms)
             self._believe(error)
         self._move(MemberState.UNJOINED)
 
@@ -524,7 +517,7 @@ class ClassicMembership(GroupMembership):
         self._believe(error)
         if self._member.generation is None:
             log.warning("group %s: lost the membership: %s", self._options.group_id, error)
-            self._reason = "the membership was lost"
+            self._next_join.reason = "the membership was lost"
             self._move(MemberState.UNJOINED)
             if had_partitions:  # which others may read already
                 self._ask(MemberState.FENCED, StepKind.LOSE)
@@ -538,21 +531,12 @@ class ClassicMembership(GroupMembership):
         if not (
             error.retriable or isinstance(error, UnknownMemberIdError | IllegalGenerationError)
         ):
-            self._fail(error)
-
-    def _fail(self, error: KafkaError) -> None:
-        """Raise the error in the next poll, and do not rejoin until then."""
-        if not self._is_blocked:
-            self._is_blocked = True
-            self._inbox.post_error(error, self._unblock)
-
-    def _unblock(self) -> None:
-        self._is_blocked = False
+            self._next_join.block(error)
 
     # --- changes of state --------------------------------------------------------------------
 
     def _rejoin_if_outdated(self) -> None:
-        if self._subscription.topics != self._joined_topics:
+        if self._subscription.topics != self._next_join.topics:
             self._rejoin("the subscribed topics have changed")
         elif self._leader is not None and self._leader.is_outdated(self._cluster.snapshot):
             self._rejoin("partitions of the topics have changed")
@@ -560,8 +544,7 @@ class ClassicMembership(GroupMembership):
     def _rejoin(self, reason: str) -> None:
         """Rejoin from a stable generation; in other states a rebalance is under way already."""
         if self._state is MemberState.STABLE:
-            self._reason = reason
-            self._retry_at_ms = 0.0
+            self._next_join.at_once(reason)
             self._move(MemberState.UNJOINED)
 
     def _abandon(self, keep_member_id: bool) -> None:
