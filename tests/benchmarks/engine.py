@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> bool:
         return True
     wanted = chosen.part or names
     print(f"\nEngine, {chosen.rounds} rounds of {SECONDS} s")
-    print(f"{'':38}  {'ours':>9} {'peer':>9} {'ratio':>7} {'bar':>6}   range")
+    print(f"{'':43}  {'ours':>9} {'peer':>9} {'ratio':>7} {'bar':>6}   range")
     passed = True
     with running(chosen.broker) as bootstrap:
         tables = [run_race(race, bootstrap, chosen.rounds) for race in RACES if race.name in wanted]

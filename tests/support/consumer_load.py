@@ -8,14 +8,17 @@ stalls at random when records are small.
 
 import asyncio
 import json
+import statistics
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 TIMEOUT_SECONDS = 120
 CONSUME = 500
 STEP = 10_000  # records between two looks at the clock, where they come one by one
+STARTS = 5  # of which a job measures the median, where it is about the first record
 TUNED = {"queued.min.messages": 1_000_000, "fetch.queue.backoff.ms": 5}
 
 
@@ -30,7 +33,10 @@ class Job(NamedTuple):
 
 
 class Figures(dict[str, float]):
-    """What a job took: records a second, and microseconds of this process's CPU a record."""
+    """What a job took: records a second, and microseconds of this process's CPU a record.
+
+    Or milliseconds until the first record.
+    """
 
 
 def _timed(job: Job, counts: Iterator[int]) -> Figures:
@@ -164,7 +170,55 @@ def _aiokafka(job: Job) -> Figures:
     return asyncio.run(run())
 
 
+def _first_ours(is_group: bool) -> Callable[[Job], Figures]:
+    def start(job: Job) -> float:
+        from pyclient import KafkaConsumer, TopicPartition
+
+        group = f"first-{uuid.uuid4()}" if is_group else None
+        options = {"auto_offset_reset": "earliest", "group_id": group, **job.options}
+        with KafkaConsumer(bootstrap_servers=job.bootstrap, **options) as consumer:
+            began = time.perf_counter()
+            if is_group:
+                consumer.subscribe([job.topic])
+            else:
+                consumer.assign([TopicPartition(job.topic, 0)])
+            assert consumer.poll(timeout_ms=TIMEOUT_SECONDS * 1000, max_records=1)
+            return time.perf_counter() - began
+
+    return lambda job: _median_of_starts(job, start)
+
+
+def _first_confluent(is_group: bool) -> Callable[[Job], Figures]:
+    def start(job: Job) -> float:
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        config = {"bootstrap.servers": job.bootstrap, "group.id": f"first-{uuid.uuid4()}"}
+        consumer = Consumer({**config, **TUNED, "auto.offset.reset": "earliest", **job.options})
+        try:
+            began = time.perf_counter()
+            if is_group:
+                consumer.subscribe([job.topic])
+            else:
+                consumer.assign([TopicPartition(job.topic, 0, OFFSET_BEGINNING)])
+            message = consumer.poll(TIMEOUT_SECONDS)
+            assert message is not None
+            assert message.error() is None
+            return time.perf_counter() - began
+        finally:
+            consumer.close()
+
+    return lambda job: _median_of_starts(job, start)
+
+
+def _median_of_starts(job: Job, start: Callable[[Job], float]) -> Figures:
+    return Figures(ms=1e3 * statistics.median(start(job) for _ in range(STARTS)))
+
+
 CLIENTS: dict[str, Callable[[Job], Figures]] = {
+    "first-assign": _first_ours(is_group=False),
+    "first-subscribe": _first_ours(is_group=True),
+    "confluent-assign": _first_confluent(is_group=False),
+    "confluent-subscribe": _first_confluent(is_group=True),
     "ours": _ours(_polls),
     "iteration": _ours(_records),
     "arrow": _ours(_tables),
