@@ -64,6 +64,12 @@ _HINTS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (codes.GroupNotEmptyError, "stop the group's members first"),
     (codes.GroupIdNotFoundError, "`pyclient groups list` shows the groups"),
     (codes.UnknownMemberIdError, "stop the group's members first"),
+    (codes.TransactionalIdNotFoundError, "`pyclient transactions list` shows the transactions"),
+    (codes.ResourceNotFoundError, "`pyclient users list` shows the users"),
+    (
+        codes.UnsupportedVersionError,
+        "the brokers do not have this feature; see `pyclient cluster api-versions`",
+    ),
     (codes.TopicExistsError, "--if-not-exists makes this a success"),
     (codes.GroupSubscribedToTopicError, "stop the members that read the topic first"),
     (codes.SecurityDisabledError, "the cluster has no authorizer, so there are no ACLs"),

@@ -26,6 +26,13 @@ COMMANDS: Final = {
     "consume": Entry("pyclient.cli.commands.consume", "Print records; find them by key."),
     "groups": Entry("pyclient.cli.commands.groups", "Lag and members of groups; move offsets."),
     "configs": Entry("pyclient.cli.commands.configs", "Options of topics, brokers and groups."),
+    "acls": Entry("pyclient.cli.commands.acls", "Who may do what."),
+    "users": Entry("pyclient.cli.commands.users", "Passwords of users (SCRAM)."),
+    "quotas": Entry("pyclient.cli.commands.quotas", "How much users and clients may do."),
+    "transactions": Entry(
+        "pyclient.cli.commands.transactions", "List transactions; abort those that hang."
+    ),
+    "cluster": Entry("pyclient.cli.commands.cluster", "Brokers, disks, features, API versions."),
     "broker": Entry("pyclient.cli.commands.broker", "Run the embedded broker."),
     "completion": Entry("pyclient.cli.commands.completion", "Complete commands in your shell."),
     "perf": Entry("pyclient.cli.perf", "Measure how fast records are sent and read."),

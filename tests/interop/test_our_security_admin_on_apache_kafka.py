@@ -50,6 +50,7 @@ from tests.integration.broker_stub.raw_client import RawClient
 from tests.interop.apache_kafka import ApacheKafka, apache_kafka
 from tests.support.admin_guide import run_example
 from tests.support.batches import build_batch, numbered_records
+from tests.support.command_line import Shell
 
 Found = TypeVar("Found")
 ORDERS = TopicPartition("orders", 0)
@@ -128,6 +129,27 @@ def test_entries_are_created_described_and_deleted(admin: KafkaAdminClient) -> N
     assert (deleted[0], set(deleted[1]), deleted[2]) == (of_bob, {reads, writes}, NoError)
     assert nothing == (of_nobody, [], NoError)
     eventually(lambda: admin.describe_acls(of_bob), lambda found: not found[0])
+
+
+def test_entries_on_the_command_line(
+    admin: KafkaAdminClient,
+    secured: ApacheKafka,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shell = Shell(secured, capfd, monkeypatch)
+    created = shell("acls", "create", "--topic", "cli-", "--prefixed", "--allow", "carol", "-o",
+                    "read", "-o", "describe", "--json")  # fmt: skip
+    assert [row["operation"] for row in created.json] == ["describe", "read"]
+    listing = ("acls", "list", "--topic", "cli-orders", "--match", "--principal", "carol", "--json")
+    found = eventually(lambda: shell(*listing).json, lambda rows: len(rows) == 2)
+    assert {(row["pattern"], row["name"], row["permission"]) for row in found} == {
+        ("prefixed", "cli-", "allow")
+    }
+    delete = ("acls", "delete", "--topic", "cli-", "--principal", "carol")
+    assert shell(*delete, "--dry-run").out.count("User:carol") == 2
+    assert shell(*delete).err == "2 entries deleted.\n"
+    eventually(lambda: shell(*listing).json, lambda rows: not rows)
 
 
 def test_entries_need_an_authorizer(apache: ApacheKafka) -> None:

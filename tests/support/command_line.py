@@ -3,11 +3,10 @@
 import io
 import json
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pytest
 
-from broker_stub import Broker
 from pyclient.cli.main import main
 
 
@@ -23,11 +22,18 @@ class Done(NamedTuple):
         return json.loads(self.out)
 
 
+class Servers(Protocol):
+    """A broker of ours, or Apache Kafka."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
 class Shell:
     """Types commands at a broker."""
 
     def __init__(
-        self, broker: Broker, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch
+        self, broker: Servers, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch
     ) -> None:
         self._capture = capture
         self._patch = patch

@@ -1,6 +1,7 @@
 """One file per command, each with the command as `command`.
 
-- `topics`, `configs`, `groups`: what a cluster has
+- `topics`, `configs`, `groups`, `transactions`, `cluster`: what a cluster has
+- `acls`, `users`, `quotas`: who may do what
 - `produce`, `consume`: records
 - `broker`: the embedded broker
 - `completion`: shell completion
