@@ -6,6 +6,7 @@ Used by the scheduler's thread, and by the program that holds the baton.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker_stub.config.broker_config import BrokerConfig
@@ -14,7 +15,7 @@ from broker_stub.log.internal_batches import read_log
 from broker_stub.metadata.topics import NewTopic
 from broker_stub.node import Node
 from broker_stub.testing.faults import Faults
-from broker_stub.testing.simulation.broker_connection import BrokerConnection
+from broker_stub.testing.simulation.broker_connection import BrokerConnection, api_key_of
 from broker_stub.testing.simulation.broker_life import BrokerLife
 from broker_stub.testing.simulation.chance import chance
 from broker_stub.testing.simulation.mishaps import Mishaps
@@ -51,6 +52,8 @@ class SimulatedBroker:
         self.host = self.endpoint.host
         self.faults = Faults()
         self.mishaps = Mishaps(self.host, chance(world.seed, "mishaps"), world.trace, world.weather)
+        self.clock = world.machine_clock(self.host)
+        self._doubles = world.chance("doubles")
         self.is_powered = True
         self._watchers: list[Callable[[Node], None]] = []
         self._power_watchers: list[Callable[[Node], None]] = []
@@ -117,6 +120,18 @@ class SimulatedBroker:
         """A client has connected."""
         assert self._life is not None
         return self._life.accept(wire)
+
+    def maybe_double(self, frame: memoryview) -> None:
+        """Perhaps let a request arrive once more, later, maybe in another life of the broker."""
+        now = self.world.weather.now
+        if self._doubles.happens(now.double) and api_key_of(frame) in now.doubled_apis:
+            again = partial(self._arrive_again, bytearray(frame))
+            self.world.scheduler.after(self._doubles.uniform(0, now.slow_ms), again)
+
+    def _arrive_again(self, frame: bytearray) -> None:
+        if self._life is not None:
+            self.world.trace.note(self.host, "gets an old request again")
+            self._life.handle_unheard(memoryview(frame))
 
     # --- for tests ---------------------------------------------------------------------------
 

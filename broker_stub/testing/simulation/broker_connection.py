@@ -62,6 +62,7 @@ class BrokerConnection:
         if frame is None:
             self._input.release()
             return
+        self._life.maybe_double(frame)
         reply = self._life.node.handle(frame, self._context)
         if isinstance(reply, Parked):
             self._parked = reply
@@ -108,6 +109,11 @@ class BrokerConnection:
         self._unread.clear()
         if self._parked is not None:
             self._parked.abandon()
+
+
+def api_key_of(frame: memoryview) -> int:
+    """The API key of a request."""
+    return int.from_bytes(frame[:2], "big", signed=True)
 
 
 def _bytes_of(part: Any) -> bytes:

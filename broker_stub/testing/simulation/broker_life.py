@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker_stub.blocking_work import run
 from broker_stub.net.receive_buffer import BufferPool
 from broker_stub.node import Node
-from broker_stub.request import ConnectionContext
+from broker_stub.request import ConnectionContext, Parked
 from broker_stub.testing.fault_injector import FaultInjector
 from broker_stub.testing.simulation.broker_connection import BrokerConnection
 from broker_stub.testing.simulation.chance import chance
@@ -43,7 +43,7 @@ class BrokerLife:
         self.node = Node(
             broker.config,
             [broker.disk.path],
-            clock=world.clock,
+            clock=broker.clock,
             entropy=chance(world.seed, f"{broker.host} {number}"),
             background=self,
             files=broker.disk.files(),
@@ -123,6 +123,21 @@ class BrokerLife:
         connection = BrokerConnection(self, wire, context)
         self._connections[connection] = None
         return connection
+
+    def maybe_double(self, frame: memoryview) -> None:
+        """A request is about to be carried out: it may come again."""
+        self._broker.maybe_double(frame)
+
+    def handle_unheard(self, frame: memoryview) -> None:
+        """Carry out a request whose client is gone."""
+        context = ConnectionContext("again", "simulated", self._broker.endpoint.listener)
+
+        def handle() -> None:
+            reply = self.node.handle(frame, context)
+            if isinstance(reply, Parked):
+                reply.deliver_to(lambda _: None)
+
+        self.soon(handle)
 
     def forget(self, connection: BrokerConnection) -> None:
         """A connection is gone."""

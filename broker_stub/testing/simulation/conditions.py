@@ -5,7 +5,7 @@ or mean ones in milliseconds. `CALM` has delays and nothing else.
 """
 
 import math
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from broker_stub.testing.simulation.chance import Chance
 
@@ -43,6 +43,12 @@ class Conditions(NamedTuple):
     """The broker also crashes soon after a connection broke: misfortunes seldom come singly."""
     power_loss: float = 0.0
     """A crash takes what was not synced with it, or parts of it."""
+    double: float = 0.0
+    """A request reaches the broker once more, up to `slow_ms` later; nobody hears the answer."""
+    doubled_apis: frozenset[int] = frozenset()
+    """The API keys of the requests that are doubled. Others have an effect each time."""
+    skew_ms: float = 0.0
+    """A machine's time of day is off by up to this, and is set again every few seconds."""
 
 
 CALM: Final = Conditions()
@@ -64,7 +70,7 @@ _OFF: Final = 1 / 3
 
 def drawn(chance: Chance) -> Conditions:
     """Conditions by chance: some faults often, some seldom, some not at all."""
-    rates = {
+    rates: dict[str, Any] = {
         name: 0.0 if chance.happens(_OFF) else worst * 10 ** -chance.uniform(0, 1.5)
         for name, worst in _WORST.items()
     }

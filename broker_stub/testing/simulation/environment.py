@@ -91,7 +91,7 @@ class SimulatedEnvironment:
     def __init__(self, world: Simulation, client_name: str, entropy: Entropy) -> None:
         self.world = world
         self.client_name = client_name
-        self.clock = world.clock
+        self.clock = world.machine_clock(client_name)
         self.entropy = entropy
         self._poller: SimulatedPoller | None = None
         self._loop: IoThread | None = None

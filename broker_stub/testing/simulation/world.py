@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 
 from broker_stub.testing.simulation.broker import SimulatedBroker
 from broker_stub.testing.simulation.chance import Chance, chance
-from broker_stub.testing.simulation.clock import SimulatedClock
+from broker_stub.testing.simulation.clock import SimulatedClock, SkewedClock
 from broker_stub.testing.simulation.conditions import CALM, Conditions, drawn
 from broker_stub.testing.simulation.disk import SimulatedDisk
 from broker_stub.testing.simulation.environment import SimulatedEnvironment
@@ -91,6 +91,10 @@ class Simulation:
     def chance(self, name: str) -> Chance:
         """A stream of random numbers: the same name in the same seed gives the same ones."""
         return chance(self.seed, name)
+
+    def machine_clock(self, name: str) -> SkewedClock:
+        """The clock of a machine, which may be wrong about the time of day."""
+        return SkewedClock(self.clock, self.weather, self.chance(f"clock {name}"))
 
     # --- programs and their clients ----------------------------------------------------------
 

@@ -24,6 +24,7 @@ from pyclient.errors import (
     NoBrokersAvailable,
     TopicExistsError,
 )
+from pyclient.protocol.messages.produce import ProduceRequest
 
 
 @pytest.fixture
@@ -304,6 +305,40 @@ def test_drawn_conditions_leave_faults_out_now_and_then():
         off = sum(getattr(one, name) == 0 for one in drawn_ones)
         assert 40 < off < 95
     assert any(one.crash_every_ms == math.inf for one in drawn_ones)
+
+
+def test_a_doubled_request_is_carried_out_again_and_nobody_hears_of_it():
+    doubled = Conditions(double=1.0, doubled_apis=frozenset({ProduceRequest.api_key}), slow_ms=5)
+    with Simulation(1, doubled) as world:
+        world.broker.create_topic("orders")
+
+        def publish():
+            with KafkaProducer(**world.client(), enable_idempotence=False) as producer:
+                assert producer.send("orders", b"v").get(timeout=5).offset == 0
+            world.sleep(10)
+
+        world.program(publish)
+        world.run()
+        assert [record.value for record in world.broker.records("orders")] == [b"v", b"v"]
+
+
+def test_clocks_are_wrong_each_by_its_own_and_right_again_in_calm():
+    with Simulation(1, Conditions(skew_ms=60_000)) as world:
+        clocks = [world.machine_clock("a"), world.machine_clock("b")]
+        skews = []
+
+        def look():
+            for _ in range(50):
+                skews.append(tuple(one.now_ms() - world.clock.now_ms() for one in clocks))
+                world.sleep(500)
+            assert [one.monotonic_ms() for one in clocks] == [world.clock.monotonic_ms()] * 2
+
+        world.program(look)
+        world.run()
+        assert all(first != second for first, second in skews)
+        assert len(set(skews)) > 3  # they jump
+        assert max(abs(one) for pair in skews for one in pair) <= 60_000
+        assert [one.now_ms() for one in clocks] == [world.clock.now_ms()] * 2
 
 
 def test_a_world_leaves_no_thread_and_no_file_behind():
