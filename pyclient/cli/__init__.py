@@ -6,5 +6,5 @@
 - `options/`: what commands have in common: the cluster, its configuration, types of arguments
 - `output/`: tables, JSON, progress
 - `commands/`: one file per command
-- `perf`: the load tests' options
+- `perf/`: the load tests
 """

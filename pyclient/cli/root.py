@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "cluster": Entry("pyclient.cli.commands.cluster", "Brokers, disks, features, API versions."),
     "broker": Entry("pyclient.cli.commands.broker", "Run the embedded broker."),
     "completion": Entry("pyclient.cli.commands.completion", "Complete commands in your shell."),
-    "perf": Entry("pyclient.cli.perf", "Measure how fast records are sent and read."),
+    "perf": Entry("pyclient.cli.perf.group", "Measure how fast records are sent and read."),
 }
 """The module of each command has it as `command`."""
 

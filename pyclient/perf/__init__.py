@@ -9,6 +9,7 @@
         recorder.record_since(due_ms)  # counts what a stall delayed, too
     print(recorder.end().get_value_at_percentile(99), "us")
 
+- `clients/`: pyclient and its peers, as a load sees them
 - `consume`, `produce`: one test each
 - `embedded_broker`: the broker of a run that names no cluster; `processes`: starts it
 - `ledger`: judges what was read by sequence numbers; `verify`: sends and reads for it
@@ -17,6 +18,8 @@
 - `recorder`: latencies in HDR histograms, and windows of a second
 - `report/`: charts as SVG, and pages of them
 - `result`: the figures of a run, as Kafka's line and as JSON
+- `runner`: runs jobs in processes; `worker`: what such a process does
+- `spec`: a load in plain values
 """
 
 from pyclient.perf.pacing import FixedRate, Pacer, Poisson, Schedule

@@ -6,7 +6,7 @@ round to it. Otherwise a stalled broker also stalls the measuring (coordinated o
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from pyclient.clock import Clock, SystemClock
@@ -21,15 +21,18 @@ class Schedule(Protocol):
 
 
 class FixedRate:
-    """One record every 1000 / `rate` milliseconds."""
+    """One record every 1000 / `rate` milliseconds, the first at `first_ms`."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, first_ms: float = 0) -> None:
         self.rate = _checked(rate)
+        self._first_ms = first_ms
 
     def __iter__(self) -> Iterator[float]:
         number = 0
         while True:
-            yield number * 1000 / self.rate  # multiplied, so that rounding does not add up
+            yield (
+                self._first_ms + number * 1000 / self.rate
+            )  # multiplied, so that rounding does not add up
             number += 1
 
 
@@ -75,13 +78,27 @@ class Pacer:
         self._due = None if schedule is None else iter(schedule)
         self.start_ms = self._clock.monotonic_ms()
 
-    def wait(self) -> float:
-        """Wait for the next record's turn; returns its due time on the monotonic clock."""
-        now_ms = self._clock.monotonic_ms()
+    def next_due_ms(self) -> float:
+        """The next record's due time on the monotonic clock, for callers that wait themselves."""
         if self._due is None:
-            return now_ms
+            return self._clock.monotonic_ms()
+        return self.start_ms + next(self._due)
+
+    def left_ms(self, due_ms: float) -> float:
+        """Time until `due_ms`; negative when it is past."""
+        return due_ms - self._clock.monotonic_ms()
+
+    def wait(self, wait: Callable[[float], object] | None = None) -> float:
+        """Wait for the next record's turn; returns its due time on the monotonic clock.
+
+        `wait` waits at most so many milliseconds, for clients that have work to do meanwhile.
+        """
+        if self._due is None:
+            return self._clock.monotonic_ms()
         due_ms = self.start_ms + next(self._due)
-        while now_ms < due_ms:
-            self._waiting.waiter().wait(due_ms - now_ms)
-            now_ms = self._clock.monotonic_ms()
+        while (left_ms := due_ms - self._clock.monotonic_ms()) > 0:
+            if wait is None:
+                self._waiting.waiter().wait(left_ms)
+            else:
+                wait(left_ms)
         return due_ms

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pyclient.clock import Clock, SystemClock
@@ -38,6 +38,7 @@ class Window:
     average_ms: float
     max_ms: float
     cpu_share: float
+    histogram: HdrHistogram | None = field(default=None, compare=False, repr=False)
 
     @property
     def records_per_second(self) -> float:
@@ -144,6 +145,7 @@ class Recorder:
             average_ms=sum(done) / len(done) if done else 0.0,
             max_ms=max(done, default=0.0),
             cpu_share=(cpu - self._window_cpu) * 1000 / length_ms if length_ms else 0.0,
+            histogram=histogram,
         )
         self.windows.append(window)
         self._window_start_ms, self._window_cpu, self._window_size = now_ms, cpu, size

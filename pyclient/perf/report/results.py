@@ -14,7 +14,7 @@ from pyclient.perf.report.curves import (
 )
 from pyclient.perf.report.page import Section, page, table
 from pyclient.perf.report.scales import short_number
-from pyclient.perf.result import PERCENTILES, Result
+from pyclient.perf.result import PERCENTILES, Result, comparison
 from pyclient.version import __version__
 
 _BUCKET_BASE: Final = 1.12
@@ -24,26 +24,14 @@ _TICKS_PER_HALF: Final = 5
 def results_page(title: str, results: Sequence[Result]) -> str:
     """A self-contained HTML page with the plots of these runs."""
     sections = [_summary(results), _over_time(results), _latencies(results)]
+    sections = [each for each in sections if each.tables or each.charts]
     footer = f"Written by kafka-pyclient {__version__}. Latencies in HDR histograms."
     return page(title, sections, subtitle=" · ".join(one.name for one in results), footer=footer)
 
 
 def _summary(results: Sequence[Result]) -> Section:
     first = results[0]
-    head = ["run", "records", "records/s", "MB/s", "avg ms", *(f"{n} ms" for _, n in PERCENTILES)]
-    rows = [
-        [
-            f"{one.name} (interrupted)" if one.interrupted else one.name,
-            f"{one.records:,}",
-            f"{one.records_per_second:,.0f}",
-            f"{one.megabytes_per_second:,.2f}",
-            f"{one.average_ms:.2f}",
-            *(f"{one.percentile_ms(at):.2f}" for at, _ in PERCENTILES),
-            f"{one.max_ms:.2f}",
-            _cpu_text(one),
-        ]
-        for one in results
-    ]
+    head, *rows = comparison(results)
     figures = [
         (short_number(first.records_per_second), "records/s"),
         (short_number(first.megabytes_per_second), "MB/s"),
@@ -54,13 +42,9 @@ def _summary(results: Sequence[Result]) -> Section:
     return Section(
         "Summary",
         figures=figures if len(results) == 1 else (),
-        tables=[table([*head, "max ms", "CPU us/record"], rows)],
+        tables=[table(head, rows)],
         charts=_comparison(results) if len(results) > 1 else (),
     )
-
-
-def _cpu_text(one: Result) -> str:
-    return f"{one.cpu_seconds * 1e6 / one.records:.2f}" if one.records else "-"
 
 
 def _comparison(results: Sequence[Result]) -> list[str]:
@@ -84,6 +68,8 @@ def _over_time(results: Sequence[Result]) -> Section:
             if (whole := [w for w in one.windows if w.length_ms >= 200] or one.windows)
         ]
 
+    if not any(one.windows for one in results):
+        return Section("Over time")
     return Section(
         "Over time",
         charts=[
@@ -96,8 +82,9 @@ def _over_time(results: Sequence[Result]) -> Section:
 
 
 def _latencies(results: Sequence[Result]) -> Section:
+    results = [one for one in results if one.percentiles is None]  # others tell only a few
     curves = [Series(one.name, _percentiles(one)) for one in results]
-    charts = [percentile_chart("Latency by percentile", curves)]
+    charts = [percentile_chart("Latency by percentile", curves)] if curves else []
     for one in results:
         markers = [Marker(one.percentile_ms(at), name) for at, name in PERCENTILES]
         title = "Latency" if len(results) == 1 else f"Latency of {one.name}"

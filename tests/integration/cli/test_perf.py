@@ -108,3 +108,22 @@ def test_a_stalled_broker_shows_in_the_percentiles_of_a_fixed_rate(kafka_broker:
     assert result.max_ms >= 1000
     assert result.percentile_ms(75) >= 300
     assert result.records == 2000
+
+
+def test_several_processes_send_one_load(tmp_path: Path, kafka_broker: Broker) -> None:
+    arguments = ["--num-records", "501", "--throughput", "2000", "--processes", "2"]
+    arguments += ["--warmup-records", "3", "--result", str(tmp_path / "run.json"), "--topic", "t"]
+    servers = ["--bootstrap-server", kafka_broker.bootstrap_servers]
+    assert main(["perf", "produce", *servers, *arguments]) == 0
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert document["records"] == 501
+    assert len(kafka_broker.records("t")) == 504
+    assert document["elapsed_ms"] >= 240  # 250 records of each, at half of the rate
+
+
+def test_a_client_that_cannot_run_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--num-records", "1", "--client", "java", "--kafka-home", "/nowhere"]
+    assert main(["perf", "produce", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "has no kafka-tools jar" in error or "needs `java` on the PATH" in error

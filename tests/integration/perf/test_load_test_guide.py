@@ -23,7 +23,7 @@ def test_a_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_there_are_commands() -> None:
-    assert len(COMMANDS) == 2
+    assert len(COMMANDS) == 3
 
 
 @pytest.mark.parametrize(
