@@ -173,6 +173,26 @@ def ends_old(script: TransactionScript) -> Answers:
     return answers
 
 
+def ends_mixed(script: TransactionScript) -> Answers:
+    """EndTxn 5 after transactions of older clients, as when the cluster is upgraded."""
+    zombie = script.init()
+    p = script.init()
+    script.add(p, 0)
+    script.produce(p, b"a", version=OLD)
+    answers: Answers = {"commit": script.end(p, version=4).error}
+    script.settle()
+    answers |= {
+        "zombie commits": script.end(zombie).error,
+        "zombie aborts": script.end(zombie, commit=False).error,
+        "commit new": script.end(p).error,
+        "described": script.describe(),
+    }
+    aborted = script.end(p, commit=False)
+    script.settle()
+    answers |= {"abort new": (aborted.epoch, aborted.error), "at last": script.describe()}
+    return answers
+
+
 def fencing(script: TransactionScript) -> Answers:
     zombie = script.init()
     script.produce(zombie, b"zombie")
@@ -354,6 +374,7 @@ SCRIPTS = [
     init,
     ends_new,
     ends_old,
+    ends_mixed,
     fencing,
     continuing,
     fenced_in_a_partition,
