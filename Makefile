@@ -12,7 +12,7 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 
 NATIVE_SOURCES := $(wildcard pyclient/_native/*.pyx pyclient/_native/*.px[di] pyclient/_native/*.h)
 
-BENCHMARKS := $(filter-out __init__ harness,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
+BENCHMARKS := $(filter-out __init__ harness client_races parts,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 # Kinds of tests that `make test` leaves to `make test-all`; soak tests run by `make soak-*` alone.
 KINDS  := interop spark simulation fuzz install browser

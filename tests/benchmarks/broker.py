@@ -6,7 +6,6 @@ ours is: faster, smaller, or cheaper in CPU. `--part NAME` measures one part (it
 `--list` names them. `BENCH_SCALE=0.1` makes it a short try.
 """
 
-import argparse
 import compileall
 import os
 import statistics
@@ -20,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tests.benchmarks.parts import Row, parts_parser, print_heading, print_rows
 from tests.interop.apache_kafka import ApacheKafka, ApacheKafkaUnavailable, jars
 from tests.support import broker_load as load
 from tests.support.first_ack import wait_for_ack
@@ -51,20 +51,6 @@ class Broker(Protocol):
 
     @property
     def bootstrap_servers(self) -> str: ...
-
-
-class Row(NamedTuple):
-    """A line of the table; both numbers in the unit that `what` names."""
-
-    what: str
-    ours: float
-    theirs: float
-    ratio: float
-    bar: float
-
-    @property
-    def passed(self) -> bool:
-        return self.ratio >= self.bar
 
 
 class Spent(NamedTuple):
@@ -261,13 +247,7 @@ PARTS: dict[str, Callable[[Path], Iterator[Row]]] = {
 
 def main(arguments: Sequence[str]) -> bool:
     """Print the table; whether every bar was reached."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", action="append", choices=PARTS, help="measure this part only")
-    parser.add_argument("--list", action="store_true", help="name the parts")
-    parsed = parser.parse_args(arguments)
-    if parsed.list:
-        print(*PARTS, sep="\n")
-        return True
+    parsed = parts_parser(__doc__, PARTS).parse_args(arguments)
     try:
         jars()
     except ApacheKafkaUnavailable as reason:
@@ -275,20 +255,9 @@ def main(arguments: Sequence[str]) -> bool:
     # As an install leaves it, and as Apache Kafka's jars come.
     for package in ("broker_stub", "pyclient"):
         compileall.compile_dir(ROOT / package, quiet=1)
-    passed = True
-    heading = f"{'':34}  {'ours':>9}  {'Apache':>9}  {'ratio':>7}  {'bar':>6}"
-    print(f"\nBroker against Apache Kafka (ratio: how many times better)\n{heading}")
+    print_heading("Broker against Apache Kafka (ratio: how many times better)", "Apache")
     with tempfile.TemporaryDirectory() as folder:
-        for part in parsed.part or PARTS:
-            for one in PARTS[part](Path(folder)):
-                missed = "" if one.passed else "  MISSED"
-                print(
-                    f"{one.what:34}  {one.ours:9.2f}  {one.theirs:9.2f}  {one.ratio:6.1f}x  "
-                    f"{one.bar:5.1f}x{missed}",
-                    flush=True,
-                )
-                passed &= one.passed
-    return passed
+        return print_rows(row for part in parsed.part or PARTS for row in PARTS[part](Path(folder)))
 
 
 if __name__ == "__main__":

@@ -6,23 +6,24 @@ a ratio says how many times better ours is, in speed, CPU or time. `--part NAME`
 `--list` names them, `--broker apache` takes Apache Kafka instead of the bundled broker.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import os
-import statistics
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.benchmarks.producer import running
+from tests.benchmarks.client_races import (
+    HEADING,
+    Bar,
+    ClientProcess,
+    lines_of,
+    print_lines,
+    running,
+)
+from tests.benchmarks.parts import parts_parser
 from tests.support.broker_load import create_topic
 from tests.support.consumer_load import Job
 from tests.support.producer_load import payload
-from tests.support.server_process import ROOT
 
 ROUNDS = 7
 PARTITIONS = 4
@@ -31,18 +32,6 @@ COUNTS = {100: int(1_500_000 * SCALE), 1000: int(300_000 * SCALE)}  # records, b
 SLOWER = {"kafka-python": 20, "aiokafka": 8, "pure": 8, "confluent-poll": 2}  # these read fewer
 DISTINCT = 20_000
 RUN = 500  # records in a row to a partition
-
-
-class Bar(NamedTuple):
-    """A peer, what is compared, and how many times better ours has to be; 0 is no bar.
-
-    `most` bounds ours itself.
-    """
-
-    peer: str
-    figure: str
-    least: float = 0
-    most: float = 0
 
 
 class Load(NamedTuple):
@@ -102,41 +91,6 @@ PARTS = (
     Part("first-subscribe", "first-subscribe", (Bar("confluent-subscribe", "ms", 1, 5),), ONE),
     Part("pure", "pure", (Bar("kafka-python", "rate", 2),)),
 )
-CLIENT_OF = {"one": "ours", "pure": "ours"}  # a contender that is another one in disguise
-
-
-class Worker:
-    """A client's process, which does one job after another."""
-
-    def __init__(self, client: str, module: str = "tests.support.consumer_load") -> None:
-        environment = dict(os.environ)
-        if client == "pure":
-            environment["PYCLIENT_IMPL"] = "python"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, CLIENT_OF.get(client, client)],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, job: NamedTuple) -> dict[str, float]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(job._asdict()) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the client's process died"
-        figures: dict[str, float] = json.loads(line)
-        return figures
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
 
 
 def fill(bootstrap: str, load: Load) -> None:
@@ -153,7 +107,7 @@ def fill(bootstrap: str, load: Load) -> None:
 
 
 def run_round(
-    part: Part, number: int, bootstrap: str, workers: dict[str, Worker]
+    part: Part, number: int, bootstrap: str, workers: dict[str, ClientProcess]
 ) -> dict[str, dict[str, float]]:
     """All contenders once, in turn."""
     results = {}
@@ -171,68 +125,31 @@ def run_part(part: Part, bootstrap: str, rounds: int) -> Iterator[tuple[str, boo
     """A line of text for each bar, and whether it was reached."""
     clients = [part.contender, *dict.fromkeys(bar.peer for bar in part.bars)]
     with ExitStack() as stack:
-        workers = {client: stack.enter_context(Worker(client)) for client in clients}
+        workers = {
+            client: stack.enter_context(ClientProcess(client, "tests.support.consumer_load"))
+            for client in clients
+        }
         run_round(part, 0, bootstrap, workers)  # imports and caches
         measured = [run_round(part, number, bootstrap, workers) for number in range(rounds)]
-    for bar in part.bars:
-        pairs = [(one[part.contender][bar.figure], one[bar.peer][bar.figure]) for one in measured]
-        yield line_of(part.name, bar, pairs)
-
-
-def line_of(name: str, bar: Bar, pairs: list[tuple[float, float]]) -> tuple[str, bool]:
-    """A line of the table, and whether its bar was reached."""
-    ratios = sorted(a / b if bar.figure == "rate" else b / a for a, b in pairs)
-    ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
-    ratio = statistics.median(ratios)
-    passed = ratio >= bar.least and (not bar.most or ours <= bar.most)
-    least = f"{bar.least:4.1f}x" if bar.least else "     "
-    return (
-        f"{name:16} {bar.peer:19} {bar.figure:7} {short(ours):>9} {short(theirs):>9}"
-        f" {ratio:6.2f}x  {least}  {ratios[0]:5.2f} to {ratios[-1]:5.2f}"
-        f"{'' if passed else '  MISSED'}",
-        passed,
-    )
-
-
-def short(figure: float) -> str:
-    return f"{figure / 1000:.0f}k" if figure >= 10_000 else f"{figure:.3f}"
+    yield from lines_of(part.name, part.contender, part.bars, measured)
 
 
 def main(arguments: list[str]) -> bool:
     """Print the table; whether every bar was reached."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    names = [part.name for part in PARTS]
-    parser.add_argument("--part", action="append", choices=names, help="only this one")
+    parser = parts_parser(__doc__, [part.name for part in PARTS])
     parser.add_argument("--broker", choices=("ours", "apache"), default="ours")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--list", action="store_true", help="name the parts")
     chosen = parser.parse_args(arguments)
-    if chosen.list:
-        print("\n".join(names))
-        return True
     parts = [part for part in PARTS if chosen.part is None or part.name in chosen.part]
     print(f"\nConsumer, {chosen.rounds} rounds (rate: records/s, cpu_us: of the client, a record)")
-    return run_table(parts, chosen.broker, chosen.rounds, run_part)
-
-
-def run_table(
-    parts: list[Part],
-    broker: str,
-    rounds: int,
-    run: Callable[[Any, str, int], Iterator[tuple[str, bool]]],
-) -> bool:
-    """Write the loads that the parts read, run them, and print a line a bar."""
-    print(f"{'':43}  {'ours':>9} {'peer':>9} {'ratio':>7} {'bar':>6}   range")
-    passed = True
-    with running(broker) as bootstrap:
+    print(HEADING)
+    with running(chosen.broker) as bootstrap:
         loads = [load for part in parts for load in (part.load, part.peer_load) if load]
         for load in dict.fromkeys(loads):
             fill(bootstrap, load)
-        for part in parts:
-            for line, reached in run(part, bootstrap, rounds):
-                print(line, flush=True)
-                passed &= reached
-    return passed
+        return print_lines(
+            line for part in parts for line in run_part(part, bootstrap, chosen.rounds)
+        )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.producer import running
+from tests.benchmarks.client_races import running
 from tests.support.producer_load import payload
 
 ROOT = Path(__file__).parents[2]

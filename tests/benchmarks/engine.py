@@ -6,7 +6,6 @@ ours is, in speed or time. `--part NAME` runs one part, `--list` names them, `--
 Apache Kafka instead of the bundled broker.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -15,10 +14,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from typing import NamedTuple
 
-from tests.benchmarks.consumer import Bar, Worker, line_of
-from tests.benchmarks.producer import running
+from tests.benchmarks.client_races import (
+    HEADING,
+    Bar,
+    ClientProcess,
+    lines_of,
+    print_lines,
+    running,
+)
+from tests.benchmarks.parts import parts_parser
 from tests.support import end_to_end_load, producer_load
 from tests.support.broker_load import create_topic, delete_topic
 from tests.support.server_process import ROOT, ServerProcess
@@ -91,16 +98,16 @@ def run_race(race: Race, bootstrap: str, rounds: int) -> Lines:
         for client in clients:
             create_topic(bootstrap, f"{race.name}-{client}", race.partitions)
             stack.callback(delete_topic, bootstrap, f"{race.name}-{client}")
-        workers = {client: stack.enter_context(Worker(client, race.module)) for client in clients}
+        workers = {
+            client: stack.enter_context(ClientProcess(client, race.module)) for client in clients
+        }
         measured = []
         for number in range(rounds):
             order = clients if number % 2 else clients[::-1]
             measured.append(
                 {client: workers[client].run(_job(race, bootstrap, client)) for client in order}
             )
-    for bar in race.bars:
-        pairs = [(one["ours"][bar.figure], one["confluent"][bar.figure]) for one in measured]
-        yield line_of(race.name, bar, pairs)
+    yield from lines_of(race.name, "ours", race.bars, measured)
 
 
 def _job(race: Race, bootstrap: str, client: str) -> NamedTuple:
@@ -163,31 +170,20 @@ def _line(name: str, found: str, figure: float, most: float, unit: str) -> tuple
 def main(arguments: list[str]) -> bool:
     """Print the table; whether every bar was reached."""
     names = [*(race.name for race in RACES), "idle", "broker-stop"]
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", action="append", choices=names, help="only this one")
+    parser = parts_parser(__doc__, names)
     parser.add_argument("--broker", choices=("ours", "apache"), default="ours")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--list", action="store_true", help="name the parts")
     chosen = parser.parse_args(arguments)
-    if chosen.list:
-        print("\n".join(names))
-        return True
     wanted = chosen.part or names
     print(f"\nEngine, {chosen.rounds} rounds of {SECONDS} s")
-    print(f"{'':43}  {'ours':>9} {'peer':>9} {'ratio':>7} {'bar':>6}   range")
-    passed = True
+    print(HEADING)
     with running(chosen.broker) as bootstrap:
         tables = [run_race(race, bootstrap, chosen.rounds) for race in RACES if race.name in wanted]
         if "idle" in wanted:
             tables.append(run_idle(bootstrap))
-        for table in tables:
-            for line, reached in table:
-                print(line, flush=True)
-                passed &= reached
+        passed = print_lines(chain.from_iterable(tables))
     if "broker-stop" in wanted:
-        for line, reached in run_stop():
-            print(line, flush=True)
-            passed &= reached
+        passed &= print_lines(run_stop())
     return passed
 
 

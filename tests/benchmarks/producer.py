@@ -6,38 +6,29 @@ how many times better ours is, in speed, CPU or time. `--row NAME` runs one row,
 them, `--broker apache` takes Apache Kafka instead of the bundled broker.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import os
-import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from tests.interop.apache_kafka import apache_kafka
+from tests.benchmarks.client_races import (
+    HEADING,
+    Bar,
+    ClientProcess,
+    lines_of,
+    print_lines,
+    running,
+)
+from tests.benchmarks.parts import parts_parser
 from tests.support.broker_load import create_topic, delete_topic
 from tests.support.producer_load import Job
-from tests.support.server_process import ROOT, ServerProcess
 
 ROUNDS = 7
 PARTITIONS = 6
 SCALE = float(os.environ.get("BENCH_SCALE", "1"))
 COUNTS = {100: int(500_000 * SCALE), 1000: int(150_000 * SCALE)}  # records a round, by size
 SLOWER = {"kafka-python": 20, "pure": 10}  # these get fewer, and so about the same time
-
-
-class Bar(NamedTuple):
-    """A peer, what is compared, and how many times better ours has to be."""
-
-    peer: str
-    figure: str
-    least: float
 
 
 class Row(NamedTuple):
@@ -86,41 +77,6 @@ ROWS = (
 )
 
 
-class Worker:
-    """A client's process, which does one job after another."""
-
-    def __init__(self, client: str) -> None:
-        environment = dict(os.environ)
-        if client == "pure":
-            environment["PYCLIENT_IMPL"] = "python"
-        name = client if client in ("confluent", "kafka-python") else "ours"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.producer_load", name],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, job: Job) -> dict[str, float]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(job._asdict()) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "the client's process died"
-        figures: dict[str, float] = json.loads(line)
-        return figures
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
 def options_of(row: Row, client: str) -> dict[str, Any]:
     """The same settings under each client's option names."""
     if client == "confluent":
@@ -135,7 +91,9 @@ def topic_of(row: Row, client: str) -> str:
     return f"{row.name}-{client}"
 
 
-def run_round(row: Row, number: int, bootstrap: str, workers: dict[str, Worker]) -> dict[str, Any]:
+def run_round(
+    row: Row, number: int, bootstrap: str, workers: dict[str, ClientProcess]
+) -> dict[str, Any]:
     """Run every client once, in turn."""
     results = {}
     # The first one has the cooler machine, so that rotates too.
@@ -167,61 +125,24 @@ def run_row(row: Row, bootstrap: str) -> Iterator[tuple[str, bool]]:
             partitions = 1 if client == "one-partition" else row.partitions
             create_topic(bootstrap, topic_of(row, client), partitions)
             stack.callback(delete_topic, bootstrap, topic_of(row, client))
-        workers = {client: stack.enter_context(Worker(client)) for client in clients}
+        workers = {
+            client: stack.enter_context(ClientProcess(client, "tests.support.producer_load"))
+            for client in clients
+        }
         rounds = [run_round(row, number, bootstrap, workers) for number in range(ROUNDS)]
-    for bar in row.bars:
-        pairs = [(one[row.contender][bar.figure], one[bar.peer][bar.figure]) for one in rounds]
-        ratios = sorted(a / b if bar.figure == "rate" else b / a for a, b in pairs)
-        ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
-        ratio = statistics.median(ratios)
-        passed = ratio >= bar.least
-        yield (
-            f"{row.name:16} {bar.peer:14} {bar.figure:7} {_short(ours):>9} {_short(theirs):>9}"
-            f" {ratio:6.2f}x  {bar.least:4.1f}x  {ratios[0]:5.2f} to {ratios[-1]:5.2f}"
-            f"{'' if passed else '  MISSED'}",
-            passed,
-        )
-
-
-def _short(figure: float) -> str:
-    return f"{figure / 1000:.0f}k" if figure >= 10_000 else f"{figure:.2f}"
-
-
-@contextmanager
-def running(broker: str) -> Iterator[str]:
-    """A broker; its data stays in memory where that can be had, so that no disk is measured."""
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        if broker == "apache":
-            with apache_kafka(Path(folder), {"log.segment.delete.delay.ms": "1000"}) as node:
-                yield node.bootstrap_servers
-        else:
-            config = ("--config", "log.segment.delete.delay.ms=1000")
-            with ServerProcess("--data-dir", folder, *config) as server:
-                yield server.bootstrap_servers
+    yield from lines_of(row.name, row.contender, row.bars, rounds)
 
 
 def main(arguments: list[str]) -> bool:
     """Print the table; whether every bar was reached."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    names = [row.name for row in ROWS]
-    parser.add_argument("--row", action="append", choices=names, help="only this one")
+    parser = parts_parser(__doc__, [row.name for row in ROWS], "--row")
     parser.add_argument("--broker", choices=("ours", "apache"), default="ours")
-    parser.add_argument("--list", action="store_true", help="name the rows")
     chosen = parser.parse_args(arguments)
-    if chosen.list:
-        print("\n".join(names))
-        return True
+    rows = [row for row in ROWS if chosen.row is None or row.name in chosen.row]
     print(f"\nProducer, {ROUNDS} rounds (rate: records/s, cpu_us: of the client, a record)")
-    print(f"{'':38}  {'ours':>9} {'peer':>9} {'ratio':>7} {'bar':>6}   range")
-    passed = True
+    print(HEADING)
     with running(chosen.broker) as bootstrap:
-        for row in ROWS:
-            if chosen.row is None or row.name in chosen.row:
-                for line, reached in run_row(row, bootstrap):
-                    print(line, flush=True)
-                    passed &= reached
-    return passed
+        return print_lines(line for row in rows for line in run_row(row, bootstrap))
 
 
 if __name__ == "__main__":

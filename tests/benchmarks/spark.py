@@ -7,7 +7,6 @@ it most. The ceiling is a Python source that yields one ready Arrow batch again 
 it a short try.
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from broker_stub import Broker
 from pyclient import KafkaProducer
+from tests.benchmarks.parts import Row, parts_parser, print_heading, print_rows
 from tests.interop.apache_kafka import ApacheKafkaUnavailable
 from tests.interop.spark_jars import spark_kafka_jars
 from tests.interop.spark_peers import OURS, THEIRS, session
@@ -41,20 +41,6 @@ TUNED = {
 }
 CONFIG = {"log.segment.delete.delay.ms": "1000"}
 Action = Callable[[], object]
-
-
-class Row(NamedTuple):
-    """A line of the table: million rows a second of both, and the median ratio."""
-
-    what: str
-    ours: float
-    theirs: float
-    ratio: float
-    bar: float
-
-    @property
-    def passed(self) -> bool:
-        return self.ratio >= self.bar
 
 
 def race(what: str, ours: Action, theirs: Action, rows: int, bar: float) -> Row:
@@ -329,32 +315,16 @@ PARTS: dict[str, Callable[[World], Iterator[Row]]] = {
 
 def main(arguments: list[str]) -> bool:
     """Measure the parts, print them as a table; whether every bar was reached."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", action="append", choices=PARTS, help="measure only this one")
-    parser.add_argument("--list", action="store_true", help="name the parts")
-    parsed = parser.parse_args(arguments)
-    if parsed.list:
-        print(*PARTS, sep="\n")
-        return True
+    parsed = parts_parser(__doc__, PARTS).parse_args(arguments)
     try:
         spark_kafka_jars()
     except ApacheKafkaUnavailable as reason:
         sys.exit(f"no comparison without Spark's own connector: {reason}")
-    passed = True
-    heading = f"{'':36}  {'ours':>9}  {'peer':>9}  {'ratio':>7}  {'bar':>6}"
-    print(f"\nSpark connector against Spark's own (million rows a second)\n{heading}")
+    print_heading("Spark connector against Spark's own (million rows a second)", "peer")
     with tempfile.TemporaryDirectory() as folder, Broker(config=CONFIG) as broker:
         spark = session(Path(folder), spark__driver__memory="3g")
         world = World(spark, broker, Path(folder))
-        for part in parsed.part or PARTS:
-            for one in PARTS[part](world):
-                missed = "" if one.passed else "  MISSED"
-                print(
-                    f"{one.what:36}  {one.ours:9.2f}  {one.theirs:9.2f}  {one.ratio:6.2f}x  "
-                    f"{one.bar:5.1f}x{missed}",
-                    flush=True,
-                )
-                passed &= one.passed
+        passed = print_rows(row for part in parsed.part or PARTS for row in PARTS[part](world))
         spark.stop()
     return passed
 

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -57,14 +57,25 @@ def jars() -> Path:
     Raises:
         ApacheKafkaUnavailable: there is no Java or Maven, or the download failed.
     """
-    require_tools()
-    folder = cache() / f"kafka-{KAFKA_VERSION}"
+    return cached_jars(f"kafka-{KAFKA_VERSION}", _fetch_jars)
+
+
+def cached_jars(name: str, fetch: Callable[[Path], None]) -> Path:
+    """The folder of that name in the cache; where there is none, `fetch` fills one."""
+    _require_tools()
+    folder = cache() / name
     if not folder.is_dir():
-        _fetch_jars(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Fetched beside its place and renamed: a run that was cut off leaves no half a folder.
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            fetched = Path(scratch) / "jars"
+            fetch(fetched)
+            with suppress(OSError):  # another run was faster
+                fetched.rename(folder)
     return folder
 
 
-def require_tools() -> None:
+def _require_tools() -> None:
     """Raise ApacheKafkaUnavailable where Java or Maven is missing."""
     for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
         if shutil.which(program) is None:
@@ -80,20 +91,26 @@ def cache() -> Path:
 
 
 def _fetch_jars(folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Fetched beside its place and renamed: a run that was cut off leaves no half a folder.
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        (Path(scratch) / "pom.xml").write_text(_POM)
-        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"]
-        done = subprocess.run(
-            command, cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
-        )
-        if done.returncode != 0:
-            raise ApacheKafkaUnavailable(
-                f"Maven could not fetch Apache Kafka {KAFKA_VERSION}:\n{done.stdout[-2000:]}"
-            )
-        with suppress(OSError):  # another run was faster
-            (Path(scratch) / "jars").rename(folder)
+    (folder.parent / "pom.xml").write_text(_POM)
+    run_maven(f"Apache Kafka {KAFKA_VERSION}", "copy-dependencies", folder)
+
+
+def run_maven(what: str, goal: str, folder: Path, *options: str) -> None:
+    """Have Maven's dependency plugin put jars into a folder, by the `pom.xml` beside it, if any.
+
+    Raises:
+        ApacheKafkaUnavailable: it could not.
+    """
+    done = subprocess.run(
+        ["mvn", "-q", "-B", f"dependency:{goal}", f"-DoutputDirectory={folder}", *options],
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=FETCH_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ApacheKafkaUnavailable(f"Maven could not fetch {what}:\n{done.stdout[-2000:]}")
 
 
 def run_tool(main_class: str, arguments: Iterable[str], timeout: float = 120) -> str:

@@ -4,13 +4,10 @@ The jars are kept beside Apache Kafka's, outside the repository, and fetched onc
 without what they depend on: PySpark has the rest.
 """
 
-import subprocess
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from tests.interop.apache_kafka import FETCH_SECONDS, ApacheKafkaUnavailable, cache, require_tools
+from tests.interop.apache_kafka import cached_jars, run_maven
 
 SPARK_KAFKA_VERSION: Final = "4.2.0"
 # A newer token provider is not to be had everywhere; this one works with PySpark 4.3.
@@ -28,26 +25,10 @@ def spark_kafka_jars() -> str:
     Raises:
         ApacheKafkaUnavailable: there is no Java or Maven, or the download failed.
     """
-    require_tools()
-    folder = cache() / f"spark-kafka-{SPARK_KAFKA_VERSION}"
-    if not folder.is_dir():
-        _fetch(folder)
+    folder = cached_jars(f"spark-kafka-{SPARK_KAFKA_VERSION}", _fetch)
     return ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
 
 
 def _fetch(folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        jars = Path(scratch) / "jars"
-        for artifact in _ARTIFACTS:
-            done = subprocess.run(
-                ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}",
-                 f"-DoutputDirectory={jars}"],
-                cwd=scratch, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False,
-            )  # fmt: skip
-            if done.returncode != 0:
-                raise ApacheKafkaUnavailable(
-                    f"Maven could not fetch {artifact}:\n{done.stdout[-2000:]}"
-                )
-        with suppress(OSError):  # another run was faster
-            jars.rename(folder)
+    for artifact in _ARTIFACTS:
+        run_maven(artifact, "copy", folder, f"-Dartifact={artifact}")
