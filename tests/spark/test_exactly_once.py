@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker_stub import Broker
-from pyclient import KafkaConsumer, TopicPartition
+from tests.spark.committed import committed
 from tests.spark.topics import fill
 
 if TYPE_CHECKING:
@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "spark-exactly-once.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
-
-
-def committed(servers: str, topic: str) -> list[bytes]:
-    """The values that a reader of committed records sees."""
-    with KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
-        numbers = consumer.partitions_for_topic(topic) or set()
-        partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-        ends = consumer.end_offsets(partitions)
-        values: list[bytes] = []
-        while any(consumer.position(one) < ends[one] for one in partitions):
-            for records in consumer.poll(timeout_ms=1_000).values():
-                values += [record.value or b"" for record in records]
-    return sorted(values)
 
 
 def test_the_stream_of_the_guide_writes_each_row_once_over_restarts(

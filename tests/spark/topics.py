@@ -2,7 +2,20 @@
 
 from collections.abc import Iterable
 
-from pyclient import ConsumerRecord, KafkaConsumer, KafkaProducer, TopicPartition
+from pyclient import (
+    ConsumerRecord,
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    TopicPartition,
+)
+
+
+def create(servers: str, topics: dict[str, int]) -> None:
+    """Create topics with so many partitions each."""
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        wanted = {name: {"num_partitions": count} for name, count in topics.items()}
+        admin.create_topics(wanted, wait_for_metadata=True)
 
 
 def fill(servers: str, topic: str, values: Iterable[bytes], partitions: int = 1) -> None:
