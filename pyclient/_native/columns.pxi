@@ -4,24 +4,24 @@
 cdef enum:
     SMALLEST_RECORD = 7  # seven one-byte fields
     MAX_COLUMN = 0x7FFFFFFF  # Arrow's 32-bit offsets
+    FIRST_RESERVE = 64
 
 
 @cython.final
 cdef class GrowingBuffer:
-    # Memory that grows by half; `reserve` is the only call that can fail.
-    cdef bytearray store
+    # Memory that doubles; `reserve` is the only call that can fail.
+    cdef ColumnMemory memory
     cdef uint8_t *data
     cdef Py_ssize_t size
-    cdef Py_ssize_t capacity
 
     def __cinit__(self):
-        self.store = bytearray()
+        self.memory = ColumnMemory.__new__(ColumnMemory)
 
     cdef int reserve(self, Py_ssize_t more) except -1:
-        if self.size + more > self.capacity:
-            self.capacity = max(self.size + more, self.capacity + self.capacity // 2)
-            PyByteArray_Resize(self.store, self.capacity)
-            self.data = <uint8_t *>PyByteArray_AS_STRING(self.store)
+        if self.size + more > self.memory.capacity:
+            self.memory.grow(
+                max(self.size + more, 2 * self.memory.capacity, FIRST_RESERVE), self.size)
+            self.data = self.memory.data
         return 0
 
     cdef void put_int32(self, int32_t value) noexcept nogil:
@@ -50,8 +50,8 @@ cdef class GrowingBuffer:
         self.size = size
 
     cdef object finish(self):
-        PyByteArray_Resize(self.store, self.size)
-        return self.store
+        self.memory.size = self.size
+        return self.memory
 
 
 @cython.final

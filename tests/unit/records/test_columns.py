@@ -64,6 +64,34 @@ def test_columns_hold_what_the_records_hold(
     assert rows(table) == expected(buffer, "orders", 4)
 
 
+def test_memory_is_used_again_but_never_that_of_a_living_table(twin: ModuleType) -> None:
+    # Sizes around those of the blocks that are kept: a table is built while another one lives,
+    # and in the memory of one that was dropped.
+    def build(fill: bytes, count: int) -> tuple[pa.Table, list[bytes]]:
+        values = [fill * 1_000] * count
+        return decode_columns(build_batch([(0, None, value, []) for value in values])), values
+
+    kept = [build(bytes([65 + index]), count) for index, count in enumerate((1, 64, 70, 400))]
+    for count in (1, 65, 66, 131, 400, 70):
+        build(b"x", count)
+    for table, values in kept:
+        table.validate(full=True)
+        assert table.column("value").to_pylist() == values
+
+
+@pytest.mark.skipif(not _twin.NATIVE, reason="the pure twin leaves memory to Python")
+def test_a_large_column_gets_the_memory_of_a_dropped_one() -> None:
+    def address() -> int:
+        buffers = _twin.ColumnBuffers()
+        batch = next(iter(iter_batches(build_batch([(0, None, b"x" * 300_000, [])]))))
+        buffers.add(batch.records(), 1, 0, 0)
+        address: int = pa.py_buffer(buffers.finish()["value.data"]).address
+        return address
+
+    # Two blocks of one size go round: keys might have taken as much as values.
+    assert len({address() for _ in range(20)}) <= 2
+
+
 def test_the_types_are_those_that_are_documented(twin: ModuleType) -> None:
     assert decode_columns(build_batch(), headers=True).schema == pa.schema(
         {
