@@ -8,8 +8,9 @@ for what it needs.
 - `net/`: the engine below them: I/O thread, connections, waiting
 - `protocol/`: Kafka's messages; `records/`: record batches; `_native/`, `_pure/`: their hot code
 - `config/`: the options
-- `structs`, `serializer/`, `partitioner/`, `coordinator/`, `future`, `codec`: kafka-python's module
-  paths, which re-export; `compat/`: for programs that were written for other clients
+- `structs`, `serializer/`, `partitioner/`, `coordinator/`, `record/`, `future`, `codec`:
+  kafka-python's module paths, which re-export
+- `compat/`: for programs that were written for other clients
 - `cluster`: the cluster as partitioners see it
 - `cli/`: the command line; `perf/`: load tests
 - `errors`, `error_codes`, `types`, `interceptors`, `serialization`, `metrics`: what programs use

@@ -41,7 +41,7 @@ LEAVES = {
 RECORDS = {"records", "_twin", "_native", "_pure"}  # one room: the twins are behind `records`
 CORE = LEAVES | RECORDS | {"config", "protocol", "metadata", "cluster"}
 CLIENTS = {"producer", "consumer", "admin"}
-KAFKA_PYTHON = {"codec", "coordinator", "future", "partitioner", "serializer", "structs"}
+KAFKA_PYTHON = {"codec", "coordinator", "future", "partitioner", "record", "serializer", "structs"}
 FACES = {"aio", "compat", "cli", "perf", "__init__", "__main__"} | KAFKA_PYTHON
 
 MAY_IMPORT: dict[str, set[str]] = {

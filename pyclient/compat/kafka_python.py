@@ -57,6 +57,8 @@ MODULES = frozenset(
         "producer",
         "producer.future",
         "producer.kafka",
+        "record",
+        "record.abc",
         "serializer",
         "serializer.abstract",
         "serializer.default",

@@ -1,5 +1,6 @@
 """Options that producer, consumer and admin client share, with Kafka 4's defaults."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pyclient.config.definition import (
@@ -23,8 +24,7 @@ INT32_MAX = 2**31 - 1
 
 def default_config(definition: ConfigDefinition) -> dict[str, Any]:
     """The options and their defaults by kafka-python's names, as its `DEFAULT_CONFIG`."""
-    defaults = {name.replace(".", "_"): key.default for name, key in definition.keys.items()}
-    return {**defaults, "bootstrap_servers": f"localhost:{DEFAULT_PORT}"}
+    return {name.replace(".", "_"): key.default for name, key in definition.keys.items()}
 
 
 def _to_address(text: object) -> tuple[str, int]:
@@ -51,8 +51,16 @@ def _to_address(text: object) -> tuple[str, int]:
     return host, number
 
 
-def _to_addresses(value: Any) -> tuple[tuple[str, int], ...]:
-    return tuple(map(_to_address, value.split(",") if isinstance(value, str) else value))
+def addresses(servers: str | Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """The hosts and ports of `bootstrap.servers`."""
+    return tuple(map(_to_address, servers.split(",") if isinstance(servers, str) else servers))
+
+
+def _to_servers(value: Any) -> str | list[str]:
+    """Check the addresses, and leave them as they are: programs read them from `config`."""
+    servers = value if isinstance(value, str) else list(value)
+    addresses(servers)
+    return servers
 
 
 def _to_api_version(value: Any) -> tuple[int, ...] | None:
@@ -79,7 +87,7 @@ def _to_callable(value: Any) -> Any:
     return value
 
 
-ADDRESSES = ConfigType("'host:port', or a list or comma-separated string of them", _to_addresses)
+ADDRESSES = ConfigType("'host:port', or a list or comma-separated string of them", _to_servers)
 API_VERSION = ConfigType("a tuple of integers such as (3, 9)", _to_api_version)
 SOCKET_OPTIONS = ConfigType("a list of arguments for setsockopt", _to_socket_options)
 CALLABLE = ConfigType("a callable", _to_callable)
@@ -88,7 +96,7 @@ COMMON_KEYS = (
     ConfigKey(
         "bootstrap.servers",
         ADDRESSES,
-        (("localhost", DEFAULT_PORT),),
+        f"localhost:{DEFAULT_PORT}",
         not_empty(),
         "The brokers to bootstrap from. The default port is 9092.",
     ),

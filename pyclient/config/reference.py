@@ -52,8 +52,6 @@ def _row(key: ConfigKey) -> str:
 def _default(key: ConfigKey) -> str:
     if key.default is None or key.default == ():
         return ""
-    if key.name == "bootstrap.servers":
-        return ", ".join(f"`{host}:{port}`" for host, port in key.default)
     if isinstance(key.default, list):
         return f"`{','.join(key.default)}`"
     return f"`{str(key.default).lower() if isinstance(key.default, bool) else key.default}`"

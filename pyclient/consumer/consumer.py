@@ -268,7 +268,8 @@ class KafkaConsumer:
                 raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return self._records
+        # A subclass, or a library that traces, may have replaced `__next__`.
+        return self._records if type(self).__next__ is _NEXT else self
 
     def __next__(self) -> ConsumerRecord:
         return next(self._records)
@@ -594,3 +595,6 @@ class KafkaConsumer:
             return self._subscription.positions()
         check_committable(offsets)
         return dict(offsets)
+
+
+_NEXT = KafkaConsumer.__next__

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pyclient.config.common import addresses
 from pyclient.config.tls import SSL, tls_options_given
 from pyclient.errors import (
     IllegalStateError,
@@ -66,7 +67,7 @@ class Engine:
         self.clock = environment.clock
         self.entropy = environment.entropy
         self._environment = environment
-        self._bootstrap: tuple[tuple[str, int], ...] = config["bootstrap.servers"]
+        self._bootstrap = addresses(config["bootstrap.servers"])
         self._client_id = client_id
         options = _socket_options(config)  # which may find that a file is missing
         self._waiting = environment.new_waiting()

@@ -10,7 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Generator
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 from pyclient import _twin
 from pyclient.errors import KafkaError, KafkaTimeoutError
@@ -35,6 +35,11 @@ class FutureRecordMetadata(_twin.RecordFuture):
     def topic_partition(self) -> TopicPartition:
         """The partition of the record; -1 if it was never assigned."""
         return self.batch_result.topic_partition
+
+    @property
+    def _produce_future(self) -> Self:
+        """kafka-python's future of the batch: OpenTelemetry reads its `topic_partition`."""
+        return self
 
     @property
     def is_done(self) -> bool:

@@ -57,6 +57,7 @@ from kafka.partitioner.default import DefaultPartitioner, murmur2
 from kafka.producer import KafkaProducer
 from kafka.producer.future import FutureRecordMetadata, RecordMetadata
 from kafka.producer.kafka import KafkaProducer
+from kafka.record.abc import ABCRecord
 from kafka.serializer import Deserializer, Serializer
 from kafka.serializer.abstract import Deserializer, Serializer
 from kafka.structs import BrokerMetadata, PartitionMetadata
@@ -108,7 +109,7 @@ NO_COUNTERPART = {
     "producer.sender": "internal",
     "producer.transaction_manager": "internal",
     "protocol": "its wire messages; here `pyclient.protocol` has its own",
-    "record": "its record batches; here `pyclient.records` has its own",
+    "record.": "its record batches; here `pyclient.records` has its own",
     "util": "internal",
     "vendor": "what it carries along",
 }

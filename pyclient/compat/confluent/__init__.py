@@ -62,12 +62,15 @@ __all__ = [
     "TopicCollection",
     "TopicPartition",
     "TopicPartitionInfo",
+    "__version__",
     "consistent",
     "fnv1a",
     "libversion",
     "murmur2",
     "version",
 ]
+
+__version__ = "2.16.1"
 
 
 def version() -> tuple[str, int]:

@@ -8,6 +8,7 @@ import kafka
 import pytest
 
 from pyclient.config import admin, consumer, producer
+from pyclient.config.common import addresses
 from pyclient.errors import KafkaConfigurationError
 
 PEERS: list[tuple[ModuleType, Any]] = [
@@ -90,7 +91,9 @@ def test_what_does_not_exist_is_refused_by_name_with_the_reason(
 def test_bootstrap_servers_are_read_as_hosts_and_ports(
     given: object, expected: list[tuple[str, int]]
 ) -> None:
-    assert list(admin.parse({"bootstrap_servers": given})["bootstrap.servers"]) == expected
+    servers = admin.parse({"bootstrap_servers": given})["bootstrap.servers"]
+    assert servers == given  # as kafka-python's programs read it
+    assert list(addresses(servers)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,5 @@
+"""`ABCRecord`, which libraries for kafka-python name in annotations (OpenTelemetry's)."""
+
+from pyclient.records.record import ConsumerRecord
+
+ABCRecord = ConsumerRecord

@@ -1,0 +1,1 @@
+"""kafka-python's package of records; only `abc` has a counterpart here."""
