@@ -1,7 +1,8 @@
 """Notices stalls: each is logged with its reason once, and again when it ends.
 
 Runs on the I/O thread as a request manager. It looks at most once a second, and wakes the loop only
-if something happened since the last look, or could have stalled since: an idle client stays idle.
+if something could have stalled by then, or began to flow since the last look: an idle client stays
+idle.
 `health` may be called by any thread, also while the I/O thread is stuck: it reads what is replaced
 whole.
 
@@ -77,6 +78,17 @@ class _Flow(NamedTuple):
     answered: Mapping[int, int]  # partitions of the last fetch, by connection; recent ones only
 
 
+class _Expected(NamedTuple):
+    """What decides which partitions should flow, and what the membership waits for."""
+
+    subscription_version: int
+    metadata_version: int
+    is_full: bool
+    fetches_in_flight: int
+    is_settled: bool
+    coordinator: str | None
+
+
 class HealthMonitor:
     """Watches one consumer."""
 
@@ -112,6 +124,7 @@ class HealthMonitor:
         self._settled_at_ms: float | None = None
         self._left_out: dict[TopicPartition, _LeftOut] = {}
         self._looked_at_each_ms = -math.inf
+        self._expected_at_look: _Expected | None = None
         self._flow: _Flow | None = None  # None: not all partitions flowed at the last look
         self._stalls: Mapping[str, tuple[float, str]] = {}  # since, reason; replaced whole
 
@@ -126,11 +139,14 @@ class HealthMonitor:
             return NOTHING_TO_DO
         is_many = len(self._seen) > _MANY
         look_every_ms = _LOOK_AT_MANY_EVERY_MS if is_many else _LOOK_EVERY_MS
-        # The loop turned, so something may have happened: look soon, even if it turns no more.
-        self._wake_at_ms = min(self._wake_at_ms, self._looked_at_ms + look_every_ms)
+        soon_ms = self._looked_at_ms + look_every_ms
+        if self._wake_at_ms > soon_ms and self._expected() != self._expected_at_look:
+            # What the last look did not know of may stall earlier than it said.
+            self._wake_at_ms = soon_ms
         due_ms = max(self._wake_at_ms, self._looked_at_ms + _LOOK_EVERY_MS)
-        if now_ms >= due_ms:
+        if now_ms >= min(due_ms, soon_ms):  # as the loop has turned anyway
             self._looked_at_ms = now_ms
+            self._expected_at_look = self._expected()
             self._wake_at_ms = self._look(now_ms)
             if self._stalls:  # they may end any time
                 self._wake_at_ms = now_ms + look_every_ms
@@ -189,6 +205,17 @@ class HealthMonitor:
         self._look_up(silent, now_ms)
         self._report(stalls, now_ms)
         return next_stall_ms
+
+    def _expected(self) -> _Expected:
+        status = self._membership.status()
+        return _Expected(
+            self._subscription.version,
+            self._cluster.snapshot.version,
+            self._watch.is_full,
+            len(self._watch.in_flight),
+            status.is_settled,
+            status.coordinator,
+        )
 
     def _present_flow(self, now_ms: float) -> _Flow:
         answered = {
