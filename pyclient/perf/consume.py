@@ -1,50 +1,53 @@
 """The consumer's load test: Kafka's header and its one line of figures."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pyclient import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from pyclient.clock import Clock
+from pyclient.entropy import Entropy
 from pyclient.errors import KafkaTimeoutError
+from pyclient.perf.clients import consumer_of
 
 _MEGABYTE: Final = 1024 * 1024
-_HEADER: Final = (
+HEADER: Final = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
     "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
 
 
 def measure_consume(
-    client: dict[str, Any], topic: str, count: int, timeout_ms: int, clock: Clock
-) -> Iterator[str]:
-    """Read `count` records from the topic's beginning; yields the report's lines.
+    client: str,
+    options: Mapping[str, Any],
+    topic: str,
+    count: int,
+    timeout_ms: int,
+    clock: Clock,
+) -> str:
+    """Read `count` records from the topic's beginning, in a new group; Kafka's line.
 
     Raises:
         KafkaTimeoutError: nothing came for `timeout_ms`.
     """
-    yield _HEADER
-    settings = {"group_id": "perf-consumer", "auto_offset_reset": "earliest", **client}
+    group = f"perf-consumer-{Entropy().below(100_000)}"
     records = size = 0
-    with KafkaConsumer(**settings) as consumer:
+    assigned_ms: list[float] = []
+    consumer = consumer_of(client, {"group.id": group, "auto.offset.reset": "earliest", **options})
+    with closing(consumer):
         start_ms, wall_start_ms = clock.monotonic_ms(), clock.now_ms()
-        joined = _Joined(clock)
-        consumer.subscribe([topic], listener=joined)
+        consumer.subscribe(topic, lambda: assigned_ms.append(clock.monotonic_ms()))
         while records < count:
-            polled = consumer.poll(timeout_ms=timeout_ms)
-            if not polled:
+            polled = consumer.poll(timeout_ms)
+            if not polled.records:
                 raise KafkaTimeoutError(
                     f"{records} of {count} records read from {topic}, then nothing for "
                     f"{timeout_ms} ms"
                 )
-            for batch in polled.values():
-                records += len(batch)
-                for record in batch:
-                    size += max(record.serialized_key_size, 0) + max(
-                        record.serialized_value_size, 0
-                    )
+            records += polled.records
+            size += polled.size
         end_ms = clock.monotonic_ms()
-    rebalance_ms = (joined.at_ms or end_ms) - start_ms
+    rebalance_ms = (assigned_ms[0] if assigned_ms else end_ms) - start_ms
     elapsed, fetching = (end_ms - start_ms) / 1000, (end_ms - start_ms - rebalance_ms) / 1000
     megabytes = size / _MEGABYTE
     figures = (
@@ -59,22 +62,7 @@ def measure_consume(
         f"{_per(megabytes, fetching):.4f}",
         f"{_per(records, fetching):.4f}",
     )
-    yield ", ".join(figures)
-
-
-class _Joined(ConsumerRebalanceListener):
-    """Notes when the group had its partitions for the first time."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.at_ms: float | None = None
-
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:  # noqa: ARG002
-        if self.at_ms is None:
-            self.at_ms = self._clock.monotonic_ms()
-
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        pass
+    return ", ".join(figures)
 
 
 def _per(amount: float, seconds: float) -> float:

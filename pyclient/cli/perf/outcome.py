@@ -20,7 +20,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def run_options(function: Function) -> Function:
     """`--client`, `--processes`, `--result` and `--report`."""
-    from pyclient.perf.clients import NAMES
     from pyclient.perf.runner import PROCESSES_MAX
 
     for option in (
@@ -32,11 +31,21 @@ def run_options(function: Function) -> Function:
             "--result", type=click.Path(path_type=Path), help="Write the figures here, as JSON."
         ),
         click.option(
+            "--processes", type=click.IntRange(1, PROCESSES_MAX), default=1, show_default=True
+        ),
+    ):  # fmt: skip
+        function = option(function)
+    return client_options(function)
+
+
+def client_options(function: Function) -> Function:
+    """`--client` and `--kafka-home`."""
+    from pyclient.perf.clients import NAMES
+
+    for option in (
+        click.option(
             "--kafka-home", envvar="KAFKA_HOME", metavar="DIR",
             help="For --client java: a Kafka download, or a folder of its jars.",
-        ),
-        click.option(
-            "--processes", type=click.IntRange(1, PROCESSES_MAX), default=1, show_default=True
         ),
         click.option(
             "--client", "clients", type=click.Choice(NAMES), multiple=True, default=["pyclient"],

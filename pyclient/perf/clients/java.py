@@ -108,11 +108,10 @@ def consume(
     records: int,
     timeout_ms: int,
     kafka_home: str | None,
-) -> tuple[str, Result]:
-    """Run kafka-consumer-perf-test; its line, and the figures in it."""
+) -> str:
+    """Run kafka-consumer-perf-test; its line of figures."""
     arguments = ["--topic", topic, "--num-records", f"{records}", "--timeout", f"{timeout_ms}"]
     arguments += ["--hide-header"]
-    cpu = _cpu_of_children()
     lines = [
         line.strip()
         for line in _run("ConsumerPerformance", arguments, options, kafka_home)
@@ -120,21 +119,7 @@ def consume(
     ]
     if not lines:
         raise KafkaError("Java's tool ended without its figures; standard error says why")
-    figures = [each.strip() for each in lines[-1].split(",")]
-    count, per_second = int(figures[4]), float(figures[5])
-    result = Result(
-        name="java",
-        records=count,
-        size=round(float(figures[2]) * MEGABYTE),
-        elapsed_ms=count * 1000 / per_second if per_second else 0.0,
-        average_ms=0.0,
-        max_ms=0.0,
-        histogram=new_histogram(),
-        cpu_seconds=_cpu_of_children() - cpu,
-        verb="read",
-        percentiles={at: 0.0 for at, _ in PERCENTILES},
-    )
-    return lines[-1], result
+    return lines[-1]
 
 
 def _run(
