@@ -1,5 +1,6 @@
 """Fixtures for every test: the twins, and the end of a soak."""
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if native:
         config.hook.pytest_deselected(items=native)
         items[:] = [item for item in items if not _is_on_native_twin(item)]
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is imported and collected out of every garbage collection of the run."""
+    gc.freeze()
 
 
 def _is_on_native_twin(item: pytest.Item) -> bool:

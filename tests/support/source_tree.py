@@ -1,6 +1,7 @@
 """The source files of the repository, their syntax trees and imports."""
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -20,34 +21,44 @@ class Source(NamedTuple):
 
 @cache
 def sources(*folders: str) -> tuple[Source, ...]:
-    found = []
-    for folder in folders:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            text = file.read_text(encoding="utf-8")
-            found.append(Source(file.relative_to(ROOT).as_posix(), text, ast.parse(text)))
+    found = [_read(file) for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
     assert found, f"no source in {folders}"
+    gc.freeze()  # the trees stay to the end, and every later collection would walk them
     return tuple(found)
 
 
-def imports(source: Source) -> Iterator[tuple[str, int, bool]]:
+@cache
+def _read(file: Path) -> Source:
+    text = file.read_text(encoding="utf-8")
+    return Source(file.relative_to(ROOT).as_posix(), text, ast.parse(text))
+
+
+@cache
+def imports(source: Source) -> tuple[tuple[str, int, bool], ...]:
     """Each imported module with its line, and whether it is imported lazily."""
-    lazy = {
-        id(node)
-        for parent in ast.walk(source.tree)
-        if isinstance(parent, ast.FunctionDef | ast.AsyncFunctionDef) or _type_checking(parent)
-        for node in ast.walk(parent)
-    }
-    for node in ast.walk(source.tree):
+    found = []
+    for node, is_lazy in _import_statements(source.tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node.lineno, id(node) in lazy
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{source.path}:{node.lineno} is a relative import"
-            for alias in node.names:
-                # `from pyclient.config import definition` may name a module or a value in one.
-                whole = f"{node.module}.{alias.name}"
-                is_module = (ROOT / whole.replace(".", "/")).with_suffix(".py").exists()
-                yield whole if is_module else str(node.module), node.lineno, id(node) in lazy
+            found += [(alias.name, node.lineno, is_lazy) for alias in node.names]
+            continue
+        assert node.level == 0, f"{source.path}:{node.lineno} is a relative import"
+        for alias in node.names:
+            # `from pyclient.config import definition` may name a module or a value in one.
+            whole = f"{node.module}.{alias.name}"
+            is_module = (ROOT / whole.replace(".", "/")).with_suffix(".py").exists()
+            found.append((whole if is_module else str(node.module), node.lineno, is_lazy))
+    return tuple(found)
+
+
+def _import_statements(
+    parent: ast.AST, is_lazy: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, is_lazy
+        elif not isinstance(node, ast.expr):
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from _import_statements(node, is_lazy or is_function or _type_checking(node))
 
 
 def type_checking_lines(source: Source) -> set[int]:
