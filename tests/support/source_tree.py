@@ -21,10 +21,14 @@ class Source(NamedTuple):
 
 @cache
 def sources(*folders: str) -> tuple[Source, ...]:
-    found = [_read(file) for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
-    assert found, f"no source in {folders}"
-    gc.freeze()  # the trees stay to the end, and every later collection would walk them
-    return tuple(found)
+    files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+    assert files, f"no source in {folders}"
+    # The trees are millions of objects that stay to the end: no collection is to walk them.
+    gc.disable()
+    found = tuple(map(_read, files))
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 @cache
