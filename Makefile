@@ -30,7 +30,7 @@ help:
 	@echo 'make lint          ruff, ruff format, mypy --strict'
 	@echo 'make format        apply what ruff can mend'
 	@echo 'make dist          a source distribution and a wheel for this Python, in dist/'
-	@echo 'make bench         ratios to other clients, as tables'
+	@echo 'make bench         ratios to other clients, as tables, and plots'
 	@echo 'make soak-KIND     a long run of one kind, as in: make soak-fuzz MINUTES=30'
 	@echo 'make docs          generate docs/configuration.md and the picture in docs/architecture.md'
 	@echo 'make clean         remove the virtual environment and everything built'

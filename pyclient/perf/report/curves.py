@@ -64,13 +64,14 @@ def line_chart(
     y_label: str = "",
     y_text: Format = short_number,
     x_text: Format = short_number,
+    log_x: bool = False,
     log_y: bool = False,
 ) -> str:
     """Lines over a common axis, filled below if there is only one. Hovering shows the values."""
     xs = [x for one in series for x, _ in one.points]
     ys = [y for one in series for _, y in one.points]
     scale = logarithmic(ys, BOTTOM, TOP) if log_y else linear(ys, BOTTOM, TOP)
-    x = Axis(_span(xs), x_label, x_text)
+    x = Axis(logarithmic(xs, LEFT, RIGHT - 8) if log_x else _span(xs), x_label, x_text)
     y = Axis(scale, y_label, y_text)
     return drawing(title, axes(x, y) + _curves(series, x, y) + legend([s.name for s in series]))
 
