@@ -9,6 +9,7 @@ run, and most runs need no broker.
 - `config/`: options, listeners, properties files
 - `coordinator/`: consumer groups and their committed offsets
 - `data_path/`: Produce and Fetch without the codec
+- `dump/`: what is in the files of partitions
 - `handlers/`: one file per API
 - `log/`: partitions on disk
 - `metadata/`: the cluster's image, its log and its controller

@@ -33,6 +33,9 @@ COMMANDS: Final = {
         "pyclient.cli.commands.transactions", "List transactions; abort those that hang."
     ),
     "cluster": Entry("pyclient.cli.commands.cluster", "Brokers, disks, features, API versions."),
+    "dump-log": Entry(
+        "pyclient.cli.commands.dump_log", "What is in a broker's files; what is wrong with them."
+    ),
     "broker": Entry("pyclient.cli.commands.broker", "Run the embedded broker."),
     "completion": Entry("pyclient.cli.commands.completion", "Complete commands in your shell."),
     "perf": Entry("pyclient.cli.perf.group", "Measure how fast records are sent and read."),

@@ -4,5 +4,6 @@
 - `acls`, `users`, `quotas`: who may do what
 - `produce`, `consume`: records
 - `broker`: the embedded broker
+- `dump_log`: the files of a broker
 - `completion`: shell completion
 """
