@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from broker_stub.dump.lines import Faults, Line, spelled
 from broker_stub.log.files.file_names import INDEX_SUFFIX, LOG_SUFFIX
@@ -12,8 +11,6 @@ from broker_stub.log.index.transaction_index import TransactionIndex
 from broker_stub.log.producers.snapshot import CorruptSnapshotError, read_snapshot
 from pyclient.errors import CorruptRecordError
 from pyclient.records.batch import AnyBatch, RecordBatch, iter_batches
-
-NOT_FOUND: Final = "The following indexed offsets are not found in the log."
 
 
 def dump_offset_index(path: Path, faults: Faults, *, verify_only: bool) -> Iterator[Line]:
@@ -65,7 +62,10 @@ def _check_time(
 ) -> None:
     last = -1 if batch is None else batch.last_offset
     if batch is None or last != offset:
-        faults.add(NOT_FOUND, f"Indexed offset: {offset}, found log offset: {last}")
+        faults.add(
+            f"The following indexed offsets are not found in :{path.absolute()}",
+            f"Indexed offset: {offset}, found log offset: {last}",
+        )
         return
     latest = max((record.timestamp for record in batch.decode()), default=-1)
     if latest != timestamp:

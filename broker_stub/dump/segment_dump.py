@@ -11,6 +11,7 @@ from pyclient.errors import KafkaError, ProtocolError
 from pyclient.protocol.internal_topics import DECODERS, Decoded
 from pyclient.protocol.message_json import message_json
 from pyclient.protocol.messages.quorum_records import LeaderChangeMessage, VotersRecord
+from pyclient.protocol.schema import Message
 from pyclient.records.batch import RecordBatch, iter_batches
 from pyclient.records.control import (
     ControlRecordType,
@@ -24,11 +25,11 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _TIMES: Final = ("CreateTime", "LogAppendTime")
 _CHECKPOINT: Final = re.compile(r"(\d+)-(\d+)\.checkpoint")
 # Their first field is their version; nothing else has one in front.
-_QUORUM: Final = {
+_QUORUM: Final[dict[ControlRecordType, tuple[str, type[Message]]]] = {
     ControlRecordType.LEADER_CHANGE: ("LeaderChange:", LeaderChangeMessage),
     ControlRecordType.KRAFT_VOTERS: ("KRaftVoters", VotersRecord),
 }
-# Two or four fields that no other part of the project reads.
+# Name, second field behind the version, and its bytes.
 _QUORUM_FIELDS: Final = {
     ControlRecordType.SNAPSHOT_HEADER: ("SnapshotHeader", "lastContainedLogTimestamp", 8),
     ControlRecordType.SNAPSHOT_FOOTER: ("SnapshotFooter", "", 0),
@@ -77,7 +78,7 @@ def dump_segment(path: Path, options: SegmentOptions, faults: Faults) -> Iterato
         faults.add(f"{path}: the batch at byte {end} cannot be read: {error}")
     if end < whole and len(data) == whole:
         text = f"Found {whole - end} invalid bytes at the end of {path.name}"
-        faults.add(f"{path}: {whole - end} bytes behind the last batch are none")
+        faults.add(f"{path}: {whole - end} bytes behind the last batch are not a batch")
         yield Line(text, {"invalidBytes": whole - end})
 
 

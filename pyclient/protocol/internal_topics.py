@@ -111,13 +111,14 @@ def _leading_int16(data: bytes) -> int:
 
 @cache
 def _declared(suffix: str, *modules: ModuleType) -> dict[int, type[Message]]:
-    return {
-        item.record_type: item
-        for module in modules
-        for name, item in vars(module).items()
-        if isinstance(item, type) and issubclass(item, Message) and name.endswith(suffix)
-        if getattr(item, "record_type", None) is not None
-    }
+    declared = {}
+    for module in modules:
+        for name, item in vars(module).items():
+            if isinstance(item, type) and issubclass(item, Message) and name.endswith(suffix):
+                number = getattr(item, "record_type", None)  # Message itself has none
+                if number is not None:
+                    declared[number] = item
+    return declared
 
 
 def _expand(member: dict[str, Any], name: str, message: type[Message]) -> None:

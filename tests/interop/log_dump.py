@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tests.interop.apache_kafka import run_program
 
-_TOOL: Final = "org.apache.kafka.tools.DumpLogSegments"
+TOOL: Final = "org.apache.kafka.tools.DumpLogSegments"
 
 _DAMAGE: Final = re.compile(
     r"isvalid: false|Could not|invalid bytes at the end|[Mm]ismatch|not found in :|out of order"
@@ -19,7 +19,7 @@ _DAMAGE: Final = re.compile(
 
 # It believes that every file begins at offset 0, and so tells of each that does not: of Apache
 # Kafka's own as well (`test_log_dump.py`). A pair that follows within the file stays.
-_QUIRK: Final = re.compile(
+QUIRK: Final = re.compile(
     r"^Non-consecutive offsets in .*\n  -1 is followed by [1-9]\d*\n(?!  )", re.MULTILINE
 )
 
@@ -34,9 +34,9 @@ class Dump(NamedTuple):
 
 def dump(files: Iterable[Path], *options: str) -> Dump:
     """Let the tool read logs, indexes and snapshots."""
-    done = run_program(_TOOL, [*options, "--files", ",".join(map(str, files))])
+    done = run_program(TOOL, [*options, "--files", ",".join(map(str, files))])
     damage = [line for line in done.stdout.splitlines() if _DAMAGE.search(line)]
-    return Dump(done.stdout, damage + _QUIRK.sub("", done.stderr).splitlines())
+    return Dump(done.stdout, damage + QUIRK.sub("", done.stderr).splitlines())
 
 
 def dump_records(files: Iterable[Path]) -> Dump:
