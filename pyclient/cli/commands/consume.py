@@ -15,7 +15,7 @@ from pyclient.cli.commands.topics import partitions_of
 from pyclient.cli.options.cluster import Cluster, cluster_options
 from pyclient.cli.options.types import DURATION, PARTITIONS, TIMESTAMP
 from pyclient.cli.output.record_format import compile_format
-from pyclient.errors import KafkaConfigurationError
+from pyclient.errors import KafkaConfigurationError, ProtocolError
 from pyclient.types import TopicPartition
 
 _EPILOG = """\b
@@ -25,6 +25,7 @@ Examples:
   pyclient consume orders --since -2h --until -1h --exit
   pyclient consume orders -p 0 --offset 100 -n 10
   pyclient consume orders --from-beginning --exit --key k1
+  pyclient consume __consumer_offsets --from-beginning --exit --decode offsets
   pyclient consume orders --group billing -f '%p %o %k: %s\\n'
 \b
 Fields of -f are kcat's: %t topic, %p partition, %o offset, %k key, %s value,
@@ -46,6 +47,8 @@ _POLL_MS = 500
 @click.option("-e", "--exit", "at_end", is_flag=True, help="Stop at the end of the topic.")
 @click.option("-f", "--format", "template", metavar="FORMAT", help="kcat's format string.")
 @click.option("-D", "--delimiter", default="\\n", show_default=True, help="Behind each value.")
+@click.option("--decode", type=click.Choice(["offsets", "transactions", "metadata"]),
+              help="The records are those of this internal topic; as JSON.")  # fmt: skip
 @click.option("--timeout", type=DURATION, help="Stop when nothing came for this long.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object per line.")
 @cluster_options
@@ -63,13 +66,16 @@ def command(
     at_end: bool,
     template: str | None,
     delimiter: str,
+    decode: str | None,
     timeout: int | None,
     as_json: bool,
 ) -> None:
     """Print the records of a topic, new ones as they come (Ctrl-C stops)."""
     if group is not None and (partition is not None or offset is not None or since is not None):
         raise click.UsageError("--group has its partitions and offsets from the group.")
-    line = _line(template, delimiter, as_json=as_json)
+    if decode is not None and template is not None:
+        raise click.UsageError("--decode prints JSON: it has no --format.")
+    line = _line(template, delimiter, decode, as_json=as_json)
     wanted = None if key is None else key.encode()
     with cluster.admin() as admin:
         keys = partitions_of(admin, topic)
@@ -148,7 +154,11 @@ def _finished(consumer: Any, ends: dict[TopicPartition, int], *, in_group: bool)
     return all(consumer.position(one) >= ends[one] for one in assigned if one in ends)
 
 
-def _line(template: str | None, delimiter: str, *, as_json: bool) -> Callable[[Any], bytes]:
+def _line(
+    template: str | None, delimiter: str, decode: str | None, *, as_json: bool
+) -> Callable[[Any], bytes]:
+    if decode is not None:
+        return _decoded_line(decode, with_position=as_json)
     if as_json:
         return _json_line
     if template is not None:
@@ -157,12 +167,38 @@ def _line(template: str | None, delimiter: str, *, as_json: bool) -> Callable[[A
     return lambda record: (record.value or b"") + end
 
 
-def _json_line(record: Any) -> bytes:
-    fields = {
+def _decoded_line(decode: str, *, with_position: bool) -> Callable[[Any], bytes]:
+    """Key and value as Kafka's own formatters print them; a record of an unknown type as an error.
+
+    With `--json`, the record's position and timestamp are in front.
+    """
+    from pyclient.protocol.internal_topics import DECODERS
+
+    decoder = DECODERS[decode]
+
+    def line(record: Any) -> bytes:
+        fields = _position(record) if with_position else {}
+        try:
+            fields |= decoder(record.key, record.value)._asdict()
+        except ProtocolError as error:
+            fields |= {"key": None, "value": None, "error": str(error)}
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+    return line
+
+
+def _position(record: Any) -> dict[str, Any]:
+    return {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
+    }
+
+
+def _json_line(record: Any) -> bytes:
+    fields = {
+        **_position(record),
         "key": _text(record.key),
         "value": _text(record.value),
         "headers": [[name, _text(value)] for name, value in record.headers],

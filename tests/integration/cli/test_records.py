@@ -76,6 +76,24 @@ def test_a_group_goes_on_where_it_stopped(shell: Shell, topic: str) -> None:
     assert shell(*arguments).out == "3\n"
 
 
+def test_commits_of_groups_are_decoded(shell: Shell, topic: str) -> None:
+    shell("produce", topic, stdin=b"1\n2\n")
+    shell("consume", topic, "--group", "g", "--from-beginning", "--exit")
+    offsets = ("consume", "__consumer_offsets", "-B", "-e", "--decode", "offsets")
+    decoded = [json.loads(line) for line in shell(*offsets).out.splitlines()]
+    commit = {"type": "1", "data": {"group": "g", "topic": topic, "partition": 0}}
+    assert [each["value"]["data"]["offset"] for each in decoded if each["key"] == commit][-1] == 2
+    assert "2" in {each["key"]["type"] for each in decoded}  # the group itself
+    first = json.loads(shell(*offsets, "--json").out.splitlines()[0])
+    assert list(first) == ["topic", "partition", "offset", "timestamp", "key", "value"]
+
+
+def test_a_record_that_cannot_be_decoded_says_why(shell: Shell, topic: str) -> None:
+    shell("produce", topic, stdin=b"1\n")
+    shown = shell("consume", topic, "-B", "-e", "--decode", "offsets").json
+    assert shown["error"] == "a record of an internal topic without a key"
+
+
 def test_mistakes_are_one_line(shell: Shell, topic: str) -> None:
     for arguments, text, code in (
         (("produce", topic, "-K", ":"), "record 1 has no key separator ':': 'abc'", 2),
