@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -123,3 +124,14 @@ def test_a_reader_that_goes_away_ends_the_command(kafka_broker: Broker, tmp_path
     )
     assert done.stdout == "0\n1\n141\n"
     assert done.stderr == "50,000 records sent to orders.\n"
+
+
+def test_ctrl_c_ends_a_reader_that_follows(shell: Shell, topic: str) -> None:
+    shell("produce", topic, stdin=b"one\n")
+    command = [sys.executable, "-m", "pyclient", "consume", topic, "--from-beginning"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == b"one\n"
+        reader.send_signal(signal.SIGINT)
+        out, err = reader.communicate(timeout=60)
+    assert (reader.returncode, out, err) == (130, b"", b"")
