@@ -14,7 +14,7 @@ import pytest
 from broker_stub import Broker
 from tests.support.source_tree import ROOT
 
-PROGRAMS = Path(__file__).parents[1] / "programs"
+PROGRAMS = Path(__file__).parent / "libraries"
 
 
 def run(face: str | None, program: str, servers: str, topic: str) -> Any:
